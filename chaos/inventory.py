@@ -1,0 +1,114 @@
+"""What can be attacked: the record of a running stack, the same shape for every kind of stack.
+
+Read from `inventory.json` (DESIGN section 9). Faults and probes get `Target` values and nothing else, so nothing outside the
+inventory can be hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool", "agent")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One part of the stack.
+
+    `address` is direct, `via` goes through the fault proxy (both `host:port`). `handles` are the grips a fault may use:
+    `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name": ...}).
+    `wire` is what it speaks ("http" or "postgres"). `events` is the URL of its structured events, if it has any.
+    """
+
+    name: str
+    role: str
+    node: str | None
+    pids: tuple[int, ...]
+    address: str
+    via: str | None = None
+    metrics: str | None = None
+    events: str | None = None
+    wire: str = "http"
+    handles: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Read one target record; unknown keys are ignored (additions are free)."""
+        return cls(
+            name=record["name"],
+            role=record["role"],
+            node=record.get("node"),
+            pids=tuple(record.get("pids", ())),
+            address=record["address"],
+            via=record.get("via"),
+            metrics=record.get("metrics"),
+            events=record.get("events"),
+            wire=record.get("wire", "http"),
+            handles=dict(record.get("handles", {})),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The same record again."""
+        return {
+            "name": self.name,
+            "role": self.role,
+            "node": self.node,
+            "pids": list(self.pids),
+            "address": self.address,
+            "via": self.via,
+            "metrics": self.metrics,
+            "events": self.events,
+            "wire": self.wire,
+            "handles": dict(self.handles),
+        }
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """A whole stack. `environment` is "test" or "production"."""
+
+    stack: str
+    profile: str
+    environment: str
+    ready: bool
+    weaknesses: tuple[str, ...]
+    targets: tuple[Target, ...]
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Read `inventory.json`. Raises KeyError or ValueError on a shape or version that is not ours."""
+        if record["version"] != 1:
+            raise ValueError(f"inventory version {record['version']!r}, expected 1")
+        stack = record["stack"]
+        return cls(
+            stack=stack["name"],
+            profile=stack["profile"],
+            environment=stack.get("environment", "test"),
+            ready=bool(stack.get("ready", True)),
+            weaknesses=tuple(stack.get("weaknesses", ())),
+            targets=tuple(Target.from_json(t) for t in record["targets"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The same record again."""
+        return {
+            "version": 1,
+            "stack": {
+                "name": self.stack,
+                "profile": self.profile,
+                "environment": self.environment,
+                "ready": self.ready,
+                "weaknesses": list(self.weaknesses),
+            },
+            "targets": [t.to_json() for t in self.targets],
+        }
+
+    def named(self, name: str) -> Target | None:
+        """The target of this name."""
+        return next((t for t in self.targets if t.name == name), None)
+
+    def of_role(self, role: str) -> tuple[Target, ...]:
+        """All targets of this role, in inventory order."""
+        return tuple(t for t in self.targets if t.role == role)

@@ -1,0 +1,86 @@
+"""The closed set of journal records, the columns of the sample and reading tables, and the outcomes of a request.
+
+A journal line is one JSON object: `n` (count from 0), `t` (seconds since the run began, CLOCK_MONOTONIC), `kind`, the fields of that
+kind, `prev` and `hash` (SHA-256, chained). Times in all three files are seconds since the run began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+JOURNAL_VERSION = 1
+
+Kind = Literal[
+    "run_started",  # version run experiment fingerprint seed profile stack weaknesses wall boot_id pid origin (monotonic at t=0)
+    "gate",  # held why
+    "load_started",  # loads [{name planned}]; the time base of the plan: plan time 0 is this record's t
+    "window",  # name start end: written when the window closes
+    "lease_granted",  # lease fault targets lease_s
+    "fault_injected",  # fault kind targets fidelity planned (t it was due); t is when inject was called
+    "fault_confirmed",  # fault seen observer what: first look after the inject (seen=false: never saw it)
+    "fault_still",  # fault seen observer what: last look before the revert
+    "fault_reverted",  # fault by (timeline | stop | guard | lease | watchdog | recover)
+    "fault_gone",  # fault seen observer what
+    "fault_failed",  # fault step why [command]
+    "event",  # name source at + free fields (dependency, replica, ...): told by the stack itself
+    "guard_tripped",  # guard value bound
+    "stop_requested",  # by (SIGINT | SIGTERM | stop command)
+    "probe_failed",  # probe target why: first of a row of failures
+    "load_finished",  # loads {name: {planned sent finished}} lateness_s_p50 lateness_s_p99
+    "note",  # text
+    "run_finished",  # ending (completed | stopped | gate_not_met | failed) why
+    "seal",  # records samples readings: counts of all three files
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+Outcome = Literal["good", "degraded", "late", "shed", "failed", "indeterminate", "abandoned"]
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One journal line."""
+
+    n: int
+    t: float
+    kind: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One attempt at one request. A request has one `final` row, whose outcome is the request's; its earlier attempts are not final.
+
+    `intended_s` is when the request was due (the same on all its attempts): latency counts from there. `first_token_s`, `end_s` are
+    absent when it never came so far. `status` 0 means no HTTP status. `gaps_s` are the pauses between tokens.
+    """
+
+    load: str
+    request: int
+    attempt: int
+    final: bool
+    intended_s: float
+    sent_s: float
+    first_token_s: float | None
+    end_s: float
+    outcome: Outcome
+    why: str  # short reason, `` for a good one: connect_refused, timeout, status_503, no_finish_reason, error_frame, empty, ...
+    status: int
+    served_by: str
+    degraded: str  # value of x-degraded, ``
+    tokens: int
+    gaps_s: tuple[float, ...]
+    answer_ok: bool | None  # expected answer found; None when the prompt has none
+    trace_id: str
+
+
+@dataclass(frozen=True)
+class ReadingRow:
+    """One value of one series of one target."""
+
+    t: float
+    target: str
+    series: str
+    value: float

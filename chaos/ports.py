@@ -1,0 +1,145 @@
+"""The world as the harness sees it: small protocols for time, dice, processes, network, HTTP and files.
+
+Everything with an effect comes in through one of these, so the same runner, faults and probes work on a real machine
+(`chaos.adapters`) and on an in-memory host in virtual time (`chaos.testing`).
+
+    Host ─┬─ clock      monotonic seconds; the same on every process of one machine
+          ├─ processes  look at /proc, send signals; a pid is always paired with its start time
+          ├─ network    TCP connects and timed round trips: the independent eye of the network faults
+          ├─ http       short control calls (proxy admin, supervisor socket, scrapes)
+          └─ files      whole-file reads, atomic writes, removal
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+
+class Clock(Protocol):
+    """Time. `now` is CLOCK_MONOTONIC in seconds: comparable between processes of one boot, never stepped."""
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        ...
+
+    def wall(self) -> float:
+        """Unix seconds, for people to read; never used to decide."""
+        ...
+
+    def boot_id(self) -> str:
+        """Changes at every boot, so that a stored monotonic time can be told to be from another life."""
+        ...
+
+    async def sleep_until(self, when: float) -> None:
+        """Return at monotonic time `when`, at once if it is past. Accurate to well under a millisecond."""
+        ...
+
+
+class Entropy(Protocol):
+    """Randomness: one independent stream per name, so that a new consumer never shifts another's draws."""
+
+    def stream(self, name: str) -> random.Random:
+        """A generator seeded from the run's seed and `name` alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """A process that cannot be mistaken for a later one with the same number."""
+
+    pid: int
+    start_ticks: int
+
+
+ProcessState = Literal["R", "S", "D", "T", "t", "Z", "X", "I"]
+
+
+class Processes(Protocol):
+    """Processes of this machine."""
+
+    def identify(self, pid: int) -> ProcessId | None:
+        """The process with this number now, or None when there is none (a zombie counts as none)."""
+        ...
+
+    def state(self, process: ProcessId) -> ProcessState | None:
+        """Its state letter from /proc, or None when that very process is gone (a zombie counts as gone)."""
+        ...
+
+    def children(self, process: ProcessId) -> tuple[ProcessId, ...]:
+        """Live direct children."""
+        ...
+
+    def signal(self, process: ProcessId, number: int) -> bool:
+        """Send a signal to exactly that process. False when it is gone. Raises PermissionError."""
+        ...
+
+
+ConnectResult = Literal["accepted", "refused", "timeout", "unreachable"]
+Wire = Literal["http", "postgres"]
+
+
+class Network(Protocol):
+    """TCP as an outside observer. Addresses are `host:port`."""
+
+    async def connect(self, address: str, timeout_s: float) -> ConnectResult:
+        """Open and close one connection."""
+        ...
+
+    async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
+        """Seconds for one smallest question and answer of the given wire (`GET /ping`, Postgres SSLRequest) on a connection
+        opened before the clock starts; None when no answer came in time or the connection broke.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """A whole reply. `status` 0 means that no reply came; `error` then says why."""
+
+    status: int
+    body: str
+    headers: Mapping[str, str]
+    error: str | None = None
+
+
+class Http(Protocol):
+    """Short HTTP calls. `url` is http://host:port/path or unix:///path/to.sock:/path for a Unix socket."""
+
+    async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
+        """One call; never raises for network trouble (see HttpReply.error)."""
+        ...
+
+
+class Files(Protocol):
+    """Whole files."""
+
+    def read(self, path: Path) -> str | None:
+        """The text, or None when there is no such file."""
+        ...
+
+    def write_atomic(self, path: Path, text: str) -> None:
+        """Write, fsync and rename, so that a reader and a crash see the old or the new file. Raises OSError."""
+        ...
+
+    def remove(self, path: Path) -> None:
+        """Remove if present."""
+        ...
+
+    def names(self, folder: Path) -> tuple[str, ...]:
+        """Sorted file names in a folder; empty when there is no such folder."""
+        ...
+
+
+@dataclass(frozen=True)
+class Host:
+    """All ports in one value, handed to faults and probes."""
+
+    clock: Clock
+    processes: Processes
+    network: Network
+    http: Http
+    files: Files

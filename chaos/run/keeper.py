@@ -1,0 +1,186 @@
+"""The life of the faults of one run: lease before harm, proof of harm, revert whatever happens, proof that it is gone.
+
+    arm ──► inject ──► watch until seen ──► look ──► revert ──► watch until gone
+     lease on disk        fault_confirmed   fault_still   lease removed    fault_gone
+
+Every step is a journal record. The keeper knows the verbs of a fault and nothing about its kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from chaos.faults.fault import CannotInject, RevertFailed, Sighting, Undo
+from chaos.plan.plan import PlannedFault
+from chaos.ports import Host
+from chaos.run.lease import Lease
+
+CONFIRM_WITHIN_S = 3.0
+GONE_WITHIN_S = 20.0
+LOOK_EVERY_S = 0.05
+LOOK_WITHIN_S = 2.0
+REVERT_TRIES = 6
+
+
+class Journal(Protocol):
+    """The part of the recorder that is needed here."""
+
+    def record(self, kind: str, **fields: Any) -> None:
+        """Append one record."""
+        ...
+
+
+class Leases(Protocol):
+    """The part of the lease store that is needed here."""
+
+    def grant(self, lease: Lease) -> None:
+        """Write the undo to disk. Raises OSError."""
+        ...
+
+    def remove(self, lease_id: str) -> None:
+        """Forget a lease whose fault is gone."""
+        ...
+
+
+@dataclass
+class _Held:
+    planned: PlannedFault
+    undo: Undo
+    lease_id: str
+    injected: bool = False
+    reverted: bool = False
+
+
+@dataclass
+class FaultKeeper:
+    """Keeps the faults of one run. `new_lease` makes the lease value for a fault and its undo."""
+
+    host: Host
+    journal: Journal
+    leases: Leases
+    new_lease: Callable[[PlannedFault, Undo], Lease]
+    lost: OSError | None = None
+    _held: dict[str, _Held] = field(default_factory=dict)
+    _watchers: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def arm(self, planned: PlannedFault) -> None:
+        """Prepare and put the lease on disk. Raises CannotInject, OSError."""
+        undo = await planned.fault.prepare(planned.targets, self.host)
+        lease = self.new_lease(planned, undo)
+        self._held[planned.name] = _Held(planned, undo, lease.id)
+        self.leases.grant(lease)
+        names = [t.name for t in planned.targets]
+        self.journal.record("lease_granted", lease=lease.id, fault=planned.name, targets=names, lease_s=planned.lease_s)
+
+    async def inject(self, planned: PlannedFault, due_t: float) -> None:
+        """Harm, and start watching for the proof. Raises CannotInject."""
+        held = self._held[planned.name]
+        held.injected = True
+        self.journal.record(
+            "fault_injected",
+            fault=planned.name,
+            kind=planned.fault.kind,
+            targets=[t.name for t in planned.targets],
+            fidelity=planned.fault.fidelity,
+            planned=due_t,
+        )
+        await planned.fault.inject(planned.targets, held.undo, self.host)
+        self._watch(self._until_seen(held))
+
+    async def look(self, planned: PlannedFault) -> None:
+        """The last look before the revert: is it still there?"""
+        held = self._held.get(planned.name)
+        if held is None or not held.injected or held.reverted:
+            return
+        sighting = await self._bounded(planned.fault.confirm(planned.targets, held.undo, self.host), LOOK_WITHIN_S)
+        if not held.reverted:
+            self._sighted("fault_still", held, sighting)
+
+    async def revert(self, planned: PlannedFault, by: str) -> bool:
+        """Undo one fault and start watching for it to be gone. False when it could not be undone; never raises."""
+        held = self._held.get(planned.name)
+        if held is None or held.reverted:
+            return True
+        held.reverted = True
+        for attempt in range(REVERT_TRIES):
+            try:
+                await planned.fault.revert(held.undo, self.host)
+                break
+            except RevertFailed as failure:
+                why = str(failure)
+            except Exception as failure:  # noqa: BLE001  a revert must be tried again whatever went wrong
+                why = f"{type(failure).__name__}: {failure}"
+            if attempt == REVERT_TRIES - 1:
+                self._note("fault_failed", fault=planned.name, step="revert", why=why)
+                return False
+            await self._pause(LOOK_EVERY_S * 2**attempt)
+        self._note("fault_reverted", fault=planned.name, by=by)
+        self.leases.remove(held.lease_id)
+        if held.injected:
+            self._watch(self._until_gone(held))
+        return True
+
+    async def revert_all(self, by: str) -> bool:
+        """Undo everything still held, last in first out. False when something could not be undone."""
+        results = [await self.revert(held.planned, by) for held in reversed(list(self._held.values()))]
+        return all(results)
+
+    async def settle(self) -> None:
+        """Wait until every watcher has seen what it waits for or has given up."""
+        await asyncio.gather(*self._watchers)
+
+    async def _until_seen(self, held: _Held) -> None:
+        sighting = await self._until(held.planned.fault.confirm, held, CONFIRM_WITHIN_S, lambda: held.reverted)
+        self._sighted("fault_confirmed", held, sighting)
+
+    async def _until_gone(self, held: _Held) -> None:
+        sighting = await self._until(held.planned.fault.confirm_gone, held, GONE_WITHIN_S, lambda: False)
+        self._sighted("fault_gone", held, sighting)
+
+    async def _until(
+        self,
+        look: Callable[..., Awaitable[Sighting]],
+        held: _Held,
+        within_s: float,
+        over: Callable[[], bool],
+    ) -> Sighting:
+        """Look again and again until it is seen, the time is up, or the wait is over for another reason."""
+        give_up = self.host.clock.now() + within_s
+        while True:
+            left = max(LOOK_EVERY_S, give_up - self.host.clock.now())
+            sighting = await self._bounded(look(held.planned.targets, held.undo, self.host), left)
+            if sighting.seen or over() or self.host.clock.now() >= give_up:
+                return sighting
+            await self._pause(LOOK_EVERY_S)
+
+    async def _bounded(self, look: Awaitable[Sighting], within_s: float) -> Sighting:
+        """An observer that hangs or breaks has seen nothing, and says so."""
+        try:
+            async with asyncio.timeout(within_s):
+                return await look
+        except TimeoutError:
+            return Sighting(seen=False, what=f"the observer had no answer within {within_s:.1f}s")
+        except CannotInject as reason:
+            return Sighting(seen=False, what=str(reason))
+        except Exception as failure:  # noqa: BLE001  an observer's failure is evidence, not a crash
+            return Sighting(seen=False, what=f"the observer failed: {type(failure).__name__}: {failure}")
+
+    def _note(self, kind: str, **fields: Any) -> None:
+        """A record on the way out: a full disk must not keep the next fault from being reverted."""
+        try:
+            self.journal.record(kind, **fields)
+        except OSError as failure:
+            self.lost = failure
+
+    def _sighted(self, kind: str, held: _Held, sighting: Sighting) -> None:
+        observer = held.planned.fault.observer
+        self.journal.record(kind, fault=held.planned.name, seen=sighting.seen, observer=observer, what=sighting.what)
+
+    def _watch(self, watching: Any) -> None:
+        self._watchers.append(asyncio.get_running_loop().create_task(watching))
+
+    async def _pause(self, seconds: float) -> None:
+        await self.host.clock.sleep_until(self.host.clock.now() + seconds)

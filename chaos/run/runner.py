@@ -1,0 +1,216 @@
+"""Plan to evidence: gate, load, faults and probes on one timeline; whatever happens, everything is reverted.
+
+The runner interprets the plan's steps and holds no opinion about them: it never asks which fault it holds or what a
+hypothesis wants. It decides only how a run ends.
+
+    gate ─► load ────────────────────────────────────────────► drain ─► last readings ─► run_finished
+              └─ timeline: windows, arm, inject, look, revert ─┘
+              └─ watching: probes, guards, stop ───────────────┘
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from chaos.faults.fault import CannotInject
+from chaos.plan.plan import Plan, PlannedFault, PlannedWindow, Step
+from chaos.ports import Host
+from chaos.run.keeper import FaultKeeper, Journal
+from chaos.run.stop import Stop
+
+Ending = Literal["completed", "stopped", "gate_not_met", "cannot_inject", "failed"]
+
+LOAD_LEAD_S = 0.1
+GUARD_EVERY_S = 0.25
+DRAIN_WHEN_STOPPED_S = 0.5
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How a run ended. `reverted` is False when harm may still be in place."""
+
+    ending: Ending
+    why: str
+    reverted: bool
+
+
+class Traffic(Protocol):
+    """The load of the whole run."""
+
+    def planned(self) -> Mapping[str, int]:
+        """Requests planned by load name."""
+        ...
+
+    async def run(self, start_at: float, stop: asyncio.Event) -> Mapping[str, Any]:
+        """Send everything from monotonic `start_at` on; returns the fields of `load_finished`. Ends early on `stop`."""
+        ...
+
+
+class Watch(Protocol):
+    """The probes of the run."""
+
+    async def run(self, until: asyncio.Event) -> None:
+        """Observe until told to end, then once more."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A guard that was broken."""
+
+    guard: str
+    value: float
+    bound: str
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Everything a run needs besides its plan, joined by `chaos.wiring`.
+
+    `gate` returns None when users are served now, else why not. `guards` is asked with the run's time and answers with a
+    trip or None. `alive` says whether the watchdog lives: without it nothing may be injected.
+    """
+
+    host: Host
+    journal: Journal
+    keeper: FaultKeeper
+    traffic: Traffic
+    watch: Watch
+    stop: Stop
+    origin: float
+    gate: Callable[[], Awaitable[str | None]]
+    guards: Callable[[float], Trip | None]
+    alive: Callable[[], bool]
+
+
+async def run(plan: Plan, crew: Crew) -> Finish:
+    """Carry out the plan. Never raises for what goes wrong in the run: the ending says it and the journal has it."""
+    try:
+        refused = await crew.gate()
+        crew.journal.record("gate", held=refused is None, why=refused or "users are served")
+    except Exception as failure:  # noqa: BLE001  whatever breaks, the run must end with a record
+        return _finish(crew, Finish("failed", _told(failure), reverted=True))
+    if crew.stop.requested():
+        return _finish(crew, Finish("stopped", _stopped(crew.stop), reverted=True))
+    if refused is not None:
+        return _finish(crew, Finish("gate_not_met", refused, reverted=True))
+    return _finish(crew, await _under_load(plan, crew))
+
+
+async def _under_load(plan: Plan, crew: Crew) -> Finish:
+    start_at = crew.host.clock.now() + LOAD_LEAD_S
+    enough, ended = asyncio.Event(), asyncio.Event()
+    loads = [{"name": name, "planned": count} for name, count in crew.traffic.planned().items()]
+    crew.journal.record("load_started", at=start_at - crew.origin, loads=loads)
+    watching = asyncio.create_task(crew.watch.run(ended))
+    guarding = asyncio.create_task(_guard(crew, start_at))
+    load = asyncio.create_task(crew.traffic.run(start_at, enough))
+    finish = await _timeline(plan, crew, start_at)
+    if finish.ending != "completed":
+        enough.set()
+    guarding.cancel()
+    try:
+        crew.journal.record("load_finished", **await load)
+        await crew.keeper.settle()
+        ended.set()
+        await watching
+    except Exception as failure:  # noqa: BLE001  evidence that could not be written must not hide that all is reverted
+        ended.set()
+        for task in (load, watching):
+            task.cancel()
+        return Finish("failed", _told(failure), finish.reverted)
+    return finish
+
+
+async def _timeline(plan: Plan, crew: Crew, start_at: float) -> Finish:
+    """Walk the steps; leave early on a stop; leave nothing behind on any way out."""
+    faults = {f.name: f for f in plan.faults}
+    windows = {w.name: w for w in plan.windows}
+    ending: Ending = "completed"
+    why, by = "the plan was carried out", "timeline"
+    try:
+        for step in plan.steps:
+            if await _stopped_before(start_at + step.at, crew):
+                ending, why, by = "stopped", _stopped(crew.stop), crew.stop.by or "stop"
+                break
+            await _take(step, crew, faults, windows, start_at)
+    except CannotInject as reason:
+        ending, why, by = "cannot_inject", str(reason), "stop"
+    except Exception as failure:  # noqa: BLE001  a harness error must still revert
+        ending, why, by = "failed", _told(failure), "stop"
+    if ending == "failed":
+        crew.stop.request("error", why)
+    reverted = await crew.keeper.revert_all(by)
+    if crew.keeper.lost is not None and ending != "failed":
+        ending, why = "failed", _told(crew.keeper.lost)
+    return Finish(ending, why, reverted)
+
+
+async def _take(
+    step: Step,
+    crew: Crew,
+    faults: Mapping[str, PlannedFault],
+    windows: Mapping[str, PlannedWindow],
+    start_at: float,
+) -> None:
+    """One step. The fault verbs go to the keeper; windows are only noted."""
+    offset = start_at - crew.origin
+    if step.action == "arm":
+        if not crew.alive():
+            raise CannotInject("the watchdog is gone; nothing may be injected without it")
+        await crew.keeper.arm(faults[step.subject])
+    elif step.action == "inject":
+        await crew.keeper.inject(faults[step.subject], step.at + offset)
+    elif step.action == "look":
+        await crew.keeper.look(faults[step.subject])
+    elif step.action == "revert":
+        await crew.keeper.revert(faults[step.subject], "timeline")
+    elif step.action == "close_window":
+        window = windows[step.subject]
+        crew.journal.record("window", name=window.name, start=window.start + offset, end=window.end + offset)
+
+
+async def _stopped_before(when: float, crew: Crew) -> bool:
+    """Sleep until `when` unless somebody stops the run first."""
+    if crew.stop.requested():
+        return True
+    sleeping = asyncio.create_task(crew.host.clock.sleep_until(when))
+    stopping = asyncio.create_task(crew.stop.wait())
+    done, pending = await asyncio.wait((sleeping, stopping), return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    return stopping in done
+
+
+async def _guard(crew: Crew, start_at: float) -> None:
+    """Ask the guards four times a second; the first that trips stops the run."""
+    when = start_at
+    while not crew.stop.requested():
+        when += GUARD_EVERY_S
+        await crew.host.clock.sleep_until(when)
+        trip = crew.guards(crew.host.clock.now() - crew.origin)
+        if trip is not None:
+            crew.journal.record("guard_tripped", guard=trip.guard, value=trip.value, bound=trip.bound)
+            crew.stop.request("guard", f"{trip.guard}: {trip.value:.3g} breaks {trip.bound}")
+
+
+def _finish(crew: Crew, finish: Finish) -> Finish:
+    """Write the last record; a journal that cannot be written any more turns the run into a failed one."""
+    try:
+        if finish.ending == "stopped":
+            crew.journal.record("stop_requested", by=crew.stop.by, why=crew.stop.why)
+        crew.journal.record("run_finished", ending=finish.ending, why=finish.why, reverted=finish.reverted)
+    except OSError as failure:
+        return Finish("failed", _told(failure), finish.reverted)
+    return finish
+
+
+def _stopped(stop: Stop) -> str:
+    return f"stopped by {stop.by}" + (f": {stop.why}" if stop.why else "")
+
+
+def _told(failure: BaseException) -> str:
+    return f"{type(failure).__name__}: {failure}"

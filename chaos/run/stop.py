@@ -1,0 +1,31 @@
+"""The one way a run is told to end early: a flag with a reason. The first reason stays; later ones change nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Stop:
+    """Raised flags are waited for or asked; `by` is who raised it first: SIGINT, SIGTERM, guard, error."""
+
+    by: str | None = None
+    why: str = ""
+    _event: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def request(self, by: str, why: str = "") -> bool:
+        """True when this was the first request."""
+        if self.by is not None:
+            return False
+        self.by, self.why = by, why
+        self._event.set()
+        return True
+
+    def requested(self) -> bool:
+        """Whether anybody asked."""
+        return self.by is not None
+
+    async def wait(self) -> None:
+        """Return when somebody asks."""
+        await self._event.wait()

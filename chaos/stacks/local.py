@@ -1,0 +1,127 @@
+"""The bundled stack as local processes: bring it up, find it, take it down.
+
+The harness knows the stack only from outside: a command line, a state folder with `inventory.json`, a Unix control socket.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.inventory import Inventory
+from chaos.ports import Clock, Host, ProcessId
+
+READY_WITHIN_S = 30.0
+GONE_WITHIN_S = 15.0
+_POLL_S = 0.05
+_PROXY_COMMAND = "{python} -m chaos.proxy --host 127.0.0.1 --port {{port}}"
+
+
+class StackTrouble(Exception):
+    """The stack could not be brought up, found or taken down; the message says what to look at."""
+
+
+@dataclass(frozen=True)
+class LocalStack:
+    """One stack by its state folder."""
+
+    folder: Path
+
+    @property
+    def lock(self) -> Path:
+        """The lock file of runs on this stack."""
+        return self.folder / "run.lock"
+
+    @property
+    def socket(self) -> Path:
+        """The control socket."""
+        return self.folder / "control.sock"
+
+    def record(self) -> dict[str, Any] | None:
+        """`inventory.json` as it is on disk, or None when there is no stack here."""
+        try:
+            found = json.loads((self.folder / "inventory.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def supervisor(self, host: Host) -> ProcessId | None:
+        """The live supervisor of this stack."""
+        try:
+            pid = int((self.folder / "supervisor.pid").read_text().split()[0])
+        except (OSError, ValueError, IndexError):
+            return None
+        return host.processes.identify(pid)
+
+    async def inventory(self, host: Host) -> Inventory | None:
+        """What is running now, asked from the supervisor itself; None when none answers."""
+        reply = await host.http.call("GET", f"unix://{self.socket}:/status", timeout_s=2.0)
+        if reply.status != 200:
+            return None
+        return Inventory.from_json(json.loads(reply.body))
+
+
+def start(stack: LocalStack, weaknesses: Iterable[str], *, dies_with_us: bool) -> subprocess.Popen[bytes]:
+    """Start the supervisor in a session of its own; its messages go to `supervisor.log`. Raises StackTrouble."""
+    stack.folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "target_stack", "--state-dir", str(stack.folder)]
+    for name in weaknesses:
+        command += ["--weakness", name]
+    command += ["--proxy-command", _PROXY_COMMAND.format(python=sys.executable)]
+    if dies_with_us:
+        command += ["--die-with", str(os.getpid())]
+    with (stack.folder / "supervisor.log").open("wb") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+
+
+async def wait_ready(stack: LocalStack, process: subprocess.Popen[bytes], host: Host) -> Inventory:
+    """Return the inventory once the whole stack serves. Raises StackTrouble when it dies or takes too long."""
+    give_up = host.clock.now() + READY_WITHIN_S
+    while host.clock.now() < give_up:
+        if process.poll() is not None:
+            raise StackTrouble(f"the stack did not come up (exit {process.returncode}): {_tail(stack)}")
+        if (stack.folder / "inventory.json").exists():
+            inventory = await stack.inventory(host)
+            if inventory is not None and inventory.ready:
+                return inventory
+        await _pause(host.clock)
+    raise StackTrouble(f"the stack was not ready within {READY_WITHIN_S:.0f}s: {_tail(stack)}")
+
+
+async def stop(stack: LocalStack, host: Host) -> bool:
+    """Take the stack down and wait until its supervisor is gone. False when there was none. Raises StackTrouble."""
+    supervisor = stack.supervisor(host)
+    if supervisor is None:
+        return False
+    host.processes.signal(supervisor, signal.SIGTERM)
+    give_up = host.clock.now() + GONE_WITHIN_S
+    while host.processes.state(supervisor) is not None:
+        if host.clock.now() > give_up:
+            raise StackTrouble(f"the supervisor (pid {supervisor.pid}) does not end; end it with `kill -9 {supervisor.pid}`")
+        await _pause(host.clock)
+    return True
+
+
+def forget(stack: LocalStack) -> None:
+    """Remove the state folder of a stack that is down."""
+    shutil.rmtree(stack.folder, ignore_errors=True)
+
+
+def _tail(stack: LocalStack) -> str:
+    try:
+        text = (stack.folder / "supervisor.log").read_text(errors="replace").strip()
+    except OSError:
+        text = ""
+    return text[-600:] or f"see {stack.folder}/supervisor.log"
+
+
+async def _pause(clock: Clock) -> None:
+    await clock.sleep_until(clock.now() + _POLL_S)

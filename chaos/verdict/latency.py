@@ -1,0 +1,73 @@
+"""Waiting times as users felt them: from the intended send, with those who waited in vain counted as infinitely slow.
+
+Leaving out the requests that never got a token would make a stack look faster the more it fails.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from chaos.journal.evidence import SampleTable
+from chaos.verdict.outcome import Estimate
+from chaos.verdict.shares import settle
+from chaos.verdict.statistics import Floats, quantile, quantile_interval
+from chaos.verdict.view import ANSWERED, Bound, Mask, View, among, decided
+
+QuantileName = Literal["p50", "p90", "p95", "p99"]
+
+_SHARES: dict[QuantileName, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+
+def share_of(name: QuantileName) -> float:
+    """`p99` is 0.99."""
+    return _SHARES[name]
+
+
+def ttft_s(samples: SampleTable) -> Floats:
+    """Intended send to first token of each row; inf where none came."""
+    waited = samples.first_token_s - samples.intended_s
+    return np.where(np.isnan(waited), math.inf, waited)
+
+
+def e2e_s(samples: SampleTable) -> Floats:
+    """Intended send to last token of each row; inf where no whole answer came."""
+    return np.where(among(samples.outcome, ANSWERED), samples.end_s - samples.intended_s, math.inf)
+
+
+def estimate_wait(waits: Floats, view: View, load: str | None, name: QuantileName) -> Estimate:
+    """A quantile of per-row waits over the requests of the view's window."""
+    values = waits[view.requests(load) & decided(view.evidence.samples)]
+    return estimate_quantile(values, name, view.bound)
+
+
+def estimate_quantile(
+    values: Floats, name: QuantileName, bound: Bound, independent: int | None = None, noun: str = "request"
+) -> Estimate:
+    """A quantile with its order-statistic interval; `independent` as in `quantile_interval`.
+
+    What settles it: "quantile q <= bound" is the claim "a share of at least q is no slower than bound", so the share's rule applies.
+    """
+    if not len(values):
+        return Estimate(None, missing=f"no {noun} in this window")
+    q, units = share_of(name), independent or len(values)
+    never = int(np.isinf(values).sum())
+    limit = bound.at_most if bound.at_most is not None else bound.at_least
+    in_time = float((values <= (math.inf if limit is None else limit)).mean())
+    return Estimate(
+        quantile(values, q),
+        quantile_interval(values, q, independent),
+        units,
+        detail=f"{never} of {len(values)} waited in vain" if never else "",
+        to_settle=settle(in_time, units, Bound(at_least=q), "request"),
+    )
+
+
+def gaps_s(samples: SampleTable, rows: Mask) -> Floats:
+    """Pauses between tokens of these rows. A stream that broke after its first token ends in an infinite pause."""
+    lengths = np.diff(samples.gap_offsets)
+    heard = np.asarray(samples.gaps, dtype=np.float64)[np.repeat(rows, lengths)]
+    broken = rows & ~np.isnan(samples.first_token_s) & ~among(samples.outcome, ANSWERED)
+    return np.concatenate((heard, np.full(int(broken.sum()), math.inf)))

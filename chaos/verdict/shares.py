@@ -1,0 +1,61 @@
+"""Shares of requests: which rows count, which of them are hits, and the estimate with its Wilson interval.
+
+The interval treats requests as independent draws from the users of this window: it answers what the window would have shown for
+as many other users, not what another outage would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from chaos.journal.evidence import SampleTable
+from chaos.verdict.outcome import Estimate
+from chaos.verdict.statistics import requests_to_settle, wilson
+from chaos.verdict.view import ANSWERED, SERVED, Bound, Mask, View, among, decided, marked
+
+Pick = Callable[[SampleTable], Mask]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Hits among the rows that count; `noun` names one row that counts."""
+
+    hits: Pick
+    counts: Pick
+    noun: str
+
+
+SUCCESS = Share(lambda s: among(s.outcome, SERVED), decided, "request")
+SHED = Share(lambda s: among(s.outcome, frozenset({"shed"})), decided, "request")
+RECALL = Share(lambda s: s.answer_ok == 1, lambda s: decided(s) & (s.answer_ok >= 0), "request with a known right answer")
+
+
+def degraded_share(reason: str | None) -> Share:
+    """Answers that say they are degraded, among answers; a request without an answer says nothing about its answer."""
+    return Share(lambda s: marked(s.degraded, reason), lambda s: among(s.outcome, ANSWERED), "answer")
+
+
+def estimate_share(share: Share, view: View, load: str | None) -> Estimate:
+    """The share over the view's window, or what was missing."""
+    counted = view.requests(load) & share.counts(view.evidence.samples)
+    n = int(counted.sum())
+    if not n:
+        return Estimate(None, missing=f"no {share.noun} in this window")
+    return share_estimate(int((counted & share.hits(view.evidence.samples)).sum()), n, view.bound, share.noun)
+
+
+def share_estimate(hits: int, n: int, bound: Bound, noun: str = "request") -> Estimate:
+    """Hits of n as an Estimate, with what would settle a doubt about the bound."""
+    value = hits / n
+    return Estimate(value, wilson(hits, n), n, detail=f"{hits} of {n} {noun}s", to_settle=settle(value, n, bound, noun))
+
+
+def settle(share: float, n: int, bound: Bound, noun: str) -> str:
+    """How many more rows would settle the doubt, in one sentence."""
+    limit = bound.at_least if bound.at_least is not None else bound.at_most
+    needed = None if limit is None else requests_to_settle(share, limit)
+    if needed is None:
+        return "the value sits on the bound: no number of requests settles it, only another bound"
+    more = max(1, needed - n)
+    return f"about {more} more {noun}s in this window ({n + more} in all): a higher rate or a longer window"
