@@ -1,7 +1,7 @@
 """What can be attacked: the record of a running stack, the same shape for every kind of stack.
 
-Read from `inventory.json` (DESIGN section 9). Faults and probes get `Target` values and nothing else, so nothing outside the
-inventory can be hit.
+Read from `inventory.json` (DESIGN section 9). Faults and probes get `Target` values and nothing else, so nothing
+outside the inventory can be hit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ class Target:
     """One part of the stack.
 
     `address` is direct, `via` goes through the fault proxy (both `host:port`). `handles` are the grips a fault may use:
-    `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name": ...}).
+    `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name":
+    ...}).
     `wire` is what it speaks ("http" or "postgres"). `events` is the URL of its structured events, if it has any.
     """
 

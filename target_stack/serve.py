@@ -1,6 +1,7 @@
 """Run one component of the stack: `python -m target_stack.serve COMPONENT CONFIG.json` (or the JSON itself).
 
-A component is a module with `main(config)` that blocks until SIGTERM; the supervisor calls the same function in a forked child.
+A component is a package whose `main` module has a `main(config)` that blocks until SIGTERM; the supervisor calls
+the same function in a forked child.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def component_main(component: str) -> Callable[[Mapping[str, Any]], None]:
     """The `main` of a component by its name. Raises ValueError for a name that is none."""
     if component not in COMPONENTS:
         raise ValueError(f"no component named {component!r}; there are {', '.join(COMPONENTS)}")
-    entry: Callable[[Mapping[str, Any]], None] = importlib.import_module(f"target_stack.{component}").main
+    entry: Callable[[Mapping[str, Any]], None] = importlib.import_module(f"target_stack.{component}.main").main
     return entry
 
 

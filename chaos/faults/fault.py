@@ -5,8 +5,8 @@ A fault is a small frozen value: its fields are its settings, its verbs change a
     prepare ──► (undo written to disk by the lease) ──► inject ──► confirm ──► revert ──► confirm_gone
      reads          before anything is touched           harms      who saw it?   undoes     who saw it go?
 
-`undo` is JSON: all that a process which never saw the inject needs to revert. `revert` is safe to repeat, safe without an inject,
-and must not depend on the harness being alive. The runner never asks which fault it holds.
+`undo` is JSON: all that a process which never saw the inject needs to revert. `revert` is safe to repeat, safe without
+an inject, and must not depend on the harness being alive. The runner never asks which fault it holds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The closed set of journal records, the columns of the sample and reading tables, and the outcomes of a request.
 
-A journal line is one JSON object: `n` (count from 0), `t` (seconds since the run began, CLOCK_MONOTONIC), `kind`, the fields of that
-kind, `prev` and `hash` (SHA-256, chained). Times in all three files are seconds since the run began.
+A journal line is one JSON object: `n` (count from 0), `t` (seconds since the run began, CLOCK_MONOTONIC), `kind`, the
+fields of that kind, `prev` and `hash` (SHA-256, chained). Times in all three files are seconds since the run began.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Literal, get_args
 JOURNAL_VERSION = 1
 
 Kind = Literal[
-    "run_started",  # version run experiment fingerprint seed profile stack weaknesses wall boot_id pid origin (monotonic at t=0)
+    "run_started",  # version run experiment fingerprint seed profile stack weaknesses wall boot_id pid origin
     "gate",  # held why
-    "load_started",  # loads [{name planned}]; the time base of the plan: plan time 0 is this record's t
+    "load_started",  # at loads [{name planned}]; plan time 0 is `at`
     "window",  # name start end: written when the window closes
     "lease_granted",  # lease fault targets lease_s
-    "fault_injected",  # fault kind targets fidelity planned (t it was due); t is when inject was called
+    "fault_injected",  # fault fault_kind targets fidelity planned (t it was due); t is when inject was called
     "fault_confirmed",  # fault seen observer what: first look after the inject (seen=false: never saw it)
     "fault_still",  # fault seen observer what: last look before the revert
     "fault_reverted",  # fault by (timeline | stop | guard | lease | watchdog | recover)
@@ -51,10 +51,12 @@ class Record:
 
 @dataclass(frozen=True)
 class Sample:
-    """One attempt at one request. A request has one `final` row, whose outcome is the request's; its earlier attempts are not final.
+    """One attempt at one request. A request has one `final` row, whose outcome is the request's; its earlier attempts
+    are not final.
 
-    `intended_s` is when the request was due (the same on all its attempts): latency counts from there. `first_token_s`, `end_s` are
-    absent when it never came so far. `status` 0 means no HTTP status. `gaps_s` are the pauses between tokens.
+    `intended_s` is when the request was due (the same on all its attempts): latency counts from there.
+    `first_token_s`, `end_s` are absent when it never came so far. `status` 0 means no HTTP status. `gaps_s` are the
+    pauses between tokens.
     """
 
     load: str
@@ -66,7 +68,7 @@ class Sample:
     first_token_s: float | None
     end_s: float
     outcome: Outcome
-    why: str  # short reason, `` for a good one: connect_refused, timeout, status_503, no_finish_reason, error_frame, empty, ...
+    why: str  # short reason, `` for a good one: connect_refused, timeout, status_503, no_finish_reason, error_frame
     status: int
     served_by: str
     degraded: str  # value of x-degraded, ``

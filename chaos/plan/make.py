@@ -1,4 +1,4 @@
-"""Experiment, inventory and seed to a plan, or to every reason why not. Touches nothing; the same input gives the same bytes."""
+"""Experiment, inventory and seed to a plan, or to every reason why not; the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def _crowding(faults: tuple[PlannedFault, ...], most: int) -> list[PlanProblem]:
         together = {t.name for other in faults if _overlap(fault, other) for t in other.targets}
         alone = {t.name for t in fault.targets}
         if len(alone) <= most < len(together):
-            headline = f"fault `{fault.name}` and those at the same time would harm {len(together)} targets, the blast radius allows {most}"
+            headline = (
+                f"fault `{fault.name}` and those at the same time would harm {len(together)} targets, "
+                f"the blast radius allows {most}"
+            )
             problems.append(PlanProblem("wider-than-blast-radius", headline, f"faults.{i}", "move them apart in time"))
     return problems[:1]
 

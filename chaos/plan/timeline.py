@@ -1,4 +1,4 @@
-"""When things happen: windows and steps from the lengths in the file. Pure arithmetic, seconds from the start of the load."""
+"""When things happen: windows and steps from the lengths in the file, in seconds from the start of the load."""
 
 from __future__ import annotations
 

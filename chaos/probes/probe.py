@@ -1,4 +1,4 @@
-"""What every probe promises: it reads, it changes nothing, and it never raises; what it could not read is a reading too."""
+"""What every probe promises: it reads, it changes nothing, it never raises; what it could not read is a reading too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from chaos.ports import Host
 
 @dataclass(frozen=True)
 class Reading:
-    """One observation of one target. `values` maps a series (`name{label="x"}`) to its number; `error` says why there are none."""
+    """One observation of one target.
+
+    `values` maps a series (`name{label="x"}`) to its number; `error` says why there are none.
+    """
 
     probe: str
     target: str

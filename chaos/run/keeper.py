@@ -28,7 +28,7 @@ REVERT_TRIES = 6
 class Journal(Protocol):
     """The part of the recorder that is needed here."""
 
-    def record(self, kind: str, **fields: Any) -> None:
+    def record(self, kind: str, /, **fields: Any) -> object:
         """Append one record."""
         ...
 
@@ -82,7 +82,7 @@ class FaultKeeper:
         self.journal.record(
             "fault_injected",
             fault=planned.name,
-            kind=planned.fault.kind,
+            fault_kind=planned.fault.kind,
             targets=[t.name for t in planned.targets],
             fidelity=planned.fault.fidelity,
             planned=due_t,
@@ -114,6 +114,7 @@ class FaultKeeper:
             except Exception as failure:  # noqa: BLE001  a revert must be tried again whatever went wrong
                 why = f"{type(failure).__name__}: {failure}"
             if attempt == REVERT_TRIES - 1:
+                held.reverted = False
                 self._note("fault_failed", fault=planned.name, step="revert", why=why)
                 return False
             await self._pause(LOOK_EVERY_S * 2**attempt)
@@ -169,7 +170,7 @@ class FaultKeeper:
             return Sighting(seen=False, what=f"the observer failed: {type(failure).__name__}: {failure}")
 
     def _note(self, kind: str, **fields: Any) -> None:
-        """A record on the way out: a full disk must not keep the next fault from being reverted."""
+        """A record that must not break what is under way: a full disk is remembered in `lost`, and ends the run."""
         try:
             self.journal.record(kind, **fields)
         except OSError as failure:
@@ -177,7 +178,7 @@ class FaultKeeper:
 
     def _sighted(self, kind: str, held: _Held, sighting: Sighting) -> None:
         observer = held.planned.fault.observer
-        self.journal.record(kind, fault=held.planned.name, seen=sighting.seen, observer=observer, what=sighting.what)
+        self._note(kind, fault=held.planned.name, seen=sighting.seen, observer=observer, what=sighting.what)
 
     def _watch(self, watching: Any) -> None:
         self._watchers.append(asyncio.get_running_loop().create_task(watching))

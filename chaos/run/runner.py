@@ -70,8 +70,8 @@ class Trip:
 class Crew:
     """Everything a run needs besides its plan, joined by `chaos.wiring`.
 
-    `gate` returns None when users are served now, else why not. `guards` is asked with the run's time and answers with a
-    trip or None. `alive` says whether the watchdog lives: without it nothing may be injected.
+    `gate` returns None when users are served now, else why not. `guards` is asked with the run's time and answers with
+    a trip or None. `alive` says whether the watchdog lives: without it nothing may be injected.
     """
 
     host: Host
@@ -122,7 +122,8 @@ async def _under_load(plan: Plan, crew: Crew) -> Finish:
         for task in (load, watching):
             task.cancel()
         return Finish("failed", _told(failure), finish.reverted)
-    return finish
+    lost = crew.keeper.lost
+    return finish if lost is None else Finish("failed", _told(lost), finish.reverted)
 
 
 async def _timeline(plan: Plan, crew: Crew, start_at: float) -> Finish:
@@ -143,10 +144,7 @@ async def _timeline(plan: Plan, crew: Crew, start_at: float) -> Finish:
         ending, why, by = "failed", _told(failure), "stop"
     if ending == "failed":
         crew.stop.request("error", why)
-    reverted = await crew.keeper.revert_all(by)
-    if crew.keeper.lost is not None and ending != "failed":
-        ending, why = "failed", _told(crew.keeper.lost)
-    return Finish(ending, why, reverted)
+    return Finish(ending, why, await crew.keeper.revert_all(by))
 
 
 async def _take(

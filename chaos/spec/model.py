@@ -1,7 +1,8 @@
 """An experiment as frozen values: what `chaos.spec` makes of a YAML file and every later stage reads.
 
-The field names and docs here are also the keys and docs of the file format (see `chaos.settings`); nothing describes the format twice.
-Faults and measures are held as the protocol says, never as concrete classes: the catalogs are handed in from outside.
+The field names and docs here are also the keys and docs of the file format (see `chaos.settings`); nothing describes
+the format twice. Faults and measures are held as the protocol says, never as concrete classes: the catalogs are handed
+in from outside.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Unit = Literal["ratio", "duration", "count", "factor"]
 class Measure(Protocol):
     """One way to boil a window of evidence down to a number; its fields are its settings, like a fault's.
 
-    `chaos.verdict.measures` holds them. `needs_window` is False for those that span the whole run (recovery_time, event).
+    `chaos.verdict.measures` holds them. `needs_window` is False for those that span the whole run (recovery_time,
+    event).
     """
 
     name: ClassVar[str]

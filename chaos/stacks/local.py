@@ -1,6 +1,7 @@
 """The bundled stack as local processes: bring it up, find it, take it down.
 
-The harness knows the stack only from outside: a command line, a state folder with `inventory.json`, a Unix control socket.
+The harness knows the stack only from outside: a command line, a state folder with `inventory.json`, a Unix control
+socket.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ _PROXY_COMMAND = "{python} -m chaos.proxy --host 127.0.0.1 --port {{port}}"
 
 
 class StackTrouble(Exception):
-    """The stack could not be brought up, found or taken down; the message says what to look at."""
+    """The stack could not be brought up, found or taken down; the message says what to look at.
+
+    `exit_code` is 64 when what was asked of it was wrong, else 70.
+    """
+
+    def __init__(self, message: str, exit_code: int = 70) -> None:
+        """Keep the code beside the message."""
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,8 @@ async def wait_ready(stack: LocalStack, process: subprocess.Popen[bytes], host: 
     give_up = host.clock.now() + READY_WITHIN_S
     while host.clock.now() < give_up:
         if process.poll() is not None:
-            raise StackTrouble(f"the stack did not come up (exit {process.returncode}): {_tail(stack)}")
+            code = 64 if process.returncode == 64 else 70
+            raise StackTrouble(f"the stack did not come up: {_tail(stack)}", code)
         if (stack.folder / "inventory.json").exists():
             inventory = await stack.inventory(host)
             if inventory is not None and inventory.ready:
@@ -105,7 +115,8 @@ async def stop(stack: LocalStack, host: Host) -> bool:
     give_up = host.clock.now() + GONE_WITHIN_S
     while host.processes.state(supervisor) is not None:
         if host.clock.now() > give_up:
-            raise StackTrouble(f"the supervisor (pid {supervisor.pid}) does not end; end it with `kill -9 {supervisor.pid}`")
+            pid = supervisor.pid
+            raise StackTrouble(f"the supervisor (pid {pid}) does not end; end it with `kill -9 {pid}`")
         await _pause(host.clock)
     return True
 
@@ -125,3 +136,14 @@ def _tail(stack: LocalStack) -> str:
 
 async def _pause(clock: Clock) -> None:
     await clock.sleep_until(clock.now() + _POLL_S)
+
+
+def weaknesses() -> list[dict[str, str]]:
+    """The mistakes that can be planted, as the stack itself lists them. Raises StackTrouble."""
+    command = [sys.executable, "-m", "target_stack", "--list-weaknesses"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        listed, trouble = process.communicate(timeout=20)
+    try:
+        return list(json.loads(listed))
+    except ValueError as error:
+        raise StackTrouble(f"the stack does not list its weaknesses: {trouble.strip() or error}") from error

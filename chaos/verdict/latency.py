@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from chaos.journal.evidence import SampleTable
+from chaos.journal.tables import SampleTable
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.shares import settle
 from chaos.verdict.statistics import Floats, quantile, quantile_interval
@@ -48,7 +48,8 @@ def estimate_quantile(
 ) -> Estimate:
     """A quantile with its order-statistic interval; `independent` as in `quantile_interval`.
 
-    What settles it: "quantile q <= bound" is the claim "a share of at least q is no slower than bound", so the share's rule applies.
+    What settles it: "quantile q <= bound" is the claim "a share of at least q is no slower than bound", so the
+    share's rule applies.
     """
     if not len(values):
         return Estimate(None, missing=f"no {noun} in this window")

@@ -1,7 +1,7 @@
 """Shares of requests: which rows count, which of them are hits, and the estimate with its Wilson interval.
 
-The interval treats requests as independent draws from the users of this window: it answers what the window would have shown for
-as many other users, not what another outage would do.
+The interval treats requests as independent draws from the users of this window: it answers what the window would have
+shown for as many other users, not what another outage would do.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chaos.journal.evidence import SampleTable
+from chaos.journal.tables import SampleTable
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.statistics import requests_to_settle, wilson
 from chaos.verdict.view import ANSWERED, SERVED, Bound, Mask, View, among, decided, marked
@@ -28,7 +28,9 @@ class Share:
 
 SUCCESS = Share(lambda s: among(s.outcome, SERVED), decided, "request")
 SHED = Share(lambda s: among(s.outcome, frozenset({"shed"})), decided, "request")
-RECALL = Share(lambda s: s.answer_ok == 1, lambda s: decided(s) & (s.answer_ok >= 0), "request with a known right answer")
+RECALL = Share(
+    lambda s: s.answer_ok == 1, lambda s: decided(s) & (s.answer_ok >= 0), "request with a known right answer"
+)
 
 
 def degraded_share(reason: str | None) -> Share:

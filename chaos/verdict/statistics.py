@@ -1,8 +1,8 @@
-"""How sure a number is: intervals for shares, quantiles and ratios of counters, and how much more data would settle a doubt.
+"""How sure a number is: intervals for shares, quantiles and ratios, and how much more data would settle a doubt.
 
-Every interval here is one-sided 95 % on each side (90 % two-sided). A bound looks at one side only, so a claim is wrongly
-upheld, or wrongly refuted, at most about one time in twenty when the truth sits exactly on the bound, and less everywhere else.
-Everything is deterministic: resampling draws from a generator with a fixed seed.
+Every interval here is one-sided 95 % on each side (90 % two-sided). A bound looks at one side only, so a claim is
+wrongly upheld, or wrongly refuted, at most about one time in twenty when the truth sits exactly on the bound, and
+less everywhere else. Everything is deterministic: resampling draws from a generator with a fixed seed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def wilson(successes: int, n: int, z: float = Z) -> tuple[float, float]:
 def requests_to_settle(share: float, bound: float, z: float = Z) -> int | None:
     """Sample size at which the Wilson interval of `share` clears `bound`; None when the share sits on the bound.
 
-    The score interval excludes `bound` exactly when |share - bound| >= z * sqrt(bound * (1 - bound) / n), solved here for n.
+    The score interval excludes `bound` exactly when |share - bound| >= z * sqrt(bound * (1 - bound) / n), solved here
+    for n.
     """
     distance = abs(share - bound)
     if distance < 1e-9 or not 0 < bound < 1:
@@ -52,7 +53,7 @@ def _binomial_cumulative(n: int, q: float) -> Floats:
 
 
 def quantile(values: Floats, q: float) -> float:
-    """The smallest value that at least a share `q` of all values do not exceed (no interpolation, so inf is welcome)."""
+    """The smallest value that at least a share `q` of all values do not exceed; no interpolation, so inf is welcome."""
     ordered = np.sort(values)
     return float(ordered[max(0, math.ceil(q * len(ordered) - 1e-9) - 1)])
 
@@ -60,9 +61,10 @@ def quantile(values: Floats, q: float) -> float:
 def quantile_interval(values: Floats, q: float, independent: int | None = None) -> tuple[float, float]:
     """Distribution-free interval of a quantile from order statistics; `values` must not be empty.
 
-    The number of values below the true quantile is binomial, so two ranks hold the quantile between them whatever the distribution
-    (David and Nagaraja, Order Statistics, section 7.1). Where no rank is extreme enough the side is open: 0 below, inf above.
-    `independent` is the number of independent units when the values come in clusters (token gaps of one request).
+    The number of values below the true quantile is binomial, so two ranks hold the quantile between them whatever the
+    distribution (David and Nagaraja, Order Statistics, section 7.1). Where no rank is extreme enough the side is
+    open: 0 below, inf above. `independent` is the number of independent units when the values come in clusters (token
+    gaps of one request).
     """
     ordered, n = np.sort(values), len(values)
     units = min(n, independent or n)
@@ -80,8 +82,8 @@ def bootstrap_ratio(
 ) -> tuple[float, float]:
     """Interval of (sum a / sum b) / (sum c / sum d) with `above` = (a, b), `below` = (c, d), each per time slice.
 
-    Whole slices are drawn with replacement, numerator and denominator together: requests that share a second share its fate,
-    so single requests are not independent but seconds nearly are.
+    Whole slices are drawn with replacement, numerator and denominator together: requests that share a second share
+    its fate, so single requests are not independent but seconds nearly are.
     """
     dice = np.random.default_rng(_SEED)
     ratios = _resampled(dice, above, resamples) / _resampled(dice, below, resamples)

@@ -1,7 +1,7 @@
 """What a measure may look at, and which requests count for what.
 
-A measure gets one `View` and returns one `Estimate`; it never sees the plan, the runner or the clock. The sets of outcomes
-below are the only place that says what success is.
+A measure gets one `View` and returns one `Estimate`; it never sees the plan, the runner or the clock. The sets of
+outcomes below are the only place that says what success is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from chaos.journal.evidence import Evidence, SampleTable
+from chaos.journal.evidence import Evidence
+from chaos.journal.tables import SampleTable, Texts
 from chaos.verdict.windows import RunTimes, Window
 
 SERVED = frozenset({"good", "degraded"})
@@ -28,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Bound:
-    """The claim that an estimate is held against, in the unit of the measure (ratios 0 to 1, seconds, plain numbers)."""
+    """The claim that an estimate is held against, in the unit of its measure (ratios 0 to 1, seconds, numbers)."""
 
     at_least: float | None = None
     at_most: float | None = None
@@ -54,22 +55,29 @@ class View:
         return rows if load is None else rows & (samples.load == load)
 
 
-def among(outcomes: NDArray[np.str_], wanted: frozenset[str]) -> Mask:
+def among(outcomes: Texts, wanted: frozenset[str]) -> Mask:
     """Which rows have one of these outcomes."""
-    return np.isin(outcomes, sorted(wanted))
+    rows = np.zeros(len(outcomes), dtype=np.bool_)
+    for outcome in wanted:
+        rows |= outcomes == outcome
+    return rows
 
 
 def decided(samples: SampleTable) -> Mask:
     """Rows whose outcome is known."""
-    return np.asarray(samples.outcome != UNDECIDED)
+    return ~among(samples.outcome, frozenset({UNDECIDED}))
 
 
-def marked(degraded: NDArray[np.str_], reason: str | None) -> Mask:
+def marked(degraded: Texts, reason: str | None) -> Mask:
     """Rows whose `x-degraded` names the reason, or anything at all when `reason` is None."""
-    texts, where = np.unique(degraded, return_inverse=True)
-    return np.asarray([says(str(text), reason) for text in texts], dtype=np.bool_)[where]
+    return among(degraded, frozenset(text for text in set(degraded.tolist()) if says(text, reason)))
 
 
 def says(degraded: str, reason: str | None) -> bool:
     """Whether one value of `x-degraded` names the reason, or anything at all when `reason` is None."""
     return bool(degraded) if reason is None else reason in (part.strip() for part in degraded.split(","))
+
+
+def first_attempts(samples: SampleTable) -> Mask:
+    """Rows of first sends: what tells how punctual the load was. (A request that was never sent has attempt 0.)"""
+    return np.asarray(samples.attempt == 1)

@@ -3,8 +3,8 @@
     gate │ baseline │ fault (one window per fault, `fault` is their union) │ recovery      │ settled
     0    load start  first inject                                last revert  + planned len   last arrival
 
-A sample belongs to the window that holds its *intended* send time: a request that the stack kept waiting is charged to the
-moment the user wanted it. The planned length of the load closes the last window, never the drain after it.
+A sample belongs to the window that holds its *intended* send time: a request that the stack kept waiting is charged
+to the moment the user wanted it. The planned length of the load closes the last window, never the drain after it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class Window:
-    """A named stretch of the run: one span, or several where faults left a pause. Seconds since the run began, end exclusive."""
+    """A named stretch of the run: one span, or several where faults left a pause. Seconds since the run began, end
+    exclusive.
+    """
 
     name: str
     spans: tuple[Span, ...]
@@ -58,7 +60,9 @@ class Window:
 
 @dataclass(frozen=True)
 class RunTimes:
-    """All windows of one run and the instants that hypotheses refer to. `faults` maps a fault to (injected, reverted or None)."""
+    """All windows of one run and the instants that hypotheses refer to. `faults` maps a fault to (injected, reverted
+    or None).
+    """
 
     windows: Mapping[str, Window]
     load_start: float | None
@@ -74,16 +78,16 @@ class RunTimes:
 
 
 def times_of(experiment: Experiment, evidence: Evidence) -> RunTimes:
-    """Read the windows out of the evidence; a window that never opened is absent. Never raises on an interrupted run."""
+    """Read the windows out of the evidence; one that never opened is absent. Never raises on an interrupted run."""
     faults = _fault_times(evidence)
     last_seen = {str(r.fields["fault"]): r.t for r in evidence.of_kind("fault_still") if r.fields.get("seen")}
     started = next(iter(evidence.of_kind("load_started")), None)
     if started is None:
         return RunTimes({}, None, None, faults, last_seen)
-    stop = _stop_time(evidence)
-    load_end = min(started.t + _planned_length(experiment), stop)
-    times = RunTimes({}, started.t, load_end, faults, last_seen)
-    return replace(times, windows={w.name: w for w in _windows(experiment, times, started.t, load_end) if w.spans})
+    start = float(started.fields.get("at", started.t))
+    load_end = min(start + _planned_length(experiment), _stop_time(evidence))
+    times = RunTimes({}, start, load_end, faults, last_seen)
+    return replace(times, windows={w.name: w for w in _windows(experiment, times, start, load_end) if w.spans})
 
 
 def _windows(experiment: Experiment, times: RunTimes, load_start: float, load_end: float) -> Iterable[Window]:
@@ -119,11 +123,20 @@ def _fault_times(evidence: Evidence) -> dict[str, tuple[float, float | None]]:
     times: dict[str, tuple[float, float | None]] = {}
     for record in evidence.of_kind("fault_injected"):
         times.setdefault(str(record.fields["fault"]), (record.t, None))
-    for record in evidence.of_kind("fault_reverted"):
-        begin, end = times.get(str(record.fields["fault"]), (record.t, None))
+    for fault, reverted in _reverts(evidence):
+        begin, end = times.get(fault, (reverted, None))
         if end is None:
-            times[str(record.fields["fault"])] = (begin, record.t)
+            times[fault] = (begin, reverted)
     return times
+
+
+def _reverts(evidence: Evidence) -> Iterable[tuple[str, float]]:
+    """Reverts of the harness, then those that the watchdog did in its place."""
+    for record in evidence.of_kind("fault_reverted"):
+        yield str(record.fields["fault"]), record.t
+    for line in evidence.watchdog:
+        if line.get("step") == "revert" and line.get("ok") and "t" in line:
+            yield str(line.get("fault")), float(line["t"])
 
 
 def _planned_length(experiment: Experiment) -> float:

@@ -1,7 +1,8 @@
 """A hashing embedder: text to a unit vector, by arithmetic alone.
 
 Words and their character n-grams are hashed to signed coordinates and weighted by 1 + ln(count), so related spellings
-(`return`, `returned`) meet and no model file is needed. It knows nothing of meaning: texts are near when they share words.
+(`return`, `returned`) meet and no model file is needed. It knows nothing of meaning: texts are near when they share
+words.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 DIMENSIONS = 256
-_NGRAM = 4
-_WORD_WEIGHT, _NGRAM_WEIGHT = 1.0, 0.35
+_NGRAM = 3
+_WORD_WEIGHT, _NGRAM_WEIGHT = 1.0, 1.0
 _WORDS = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?")
 _STOPWORDS = frozenset(
-    "a about above after all an and any are as at be before but by can come do does for from get has have how i if in into is it "
-    "its long many may me much must my need of off on once one or our should so such that the their them they this to until us "
-    "was we what when where which who will with within you your".split()
+    re.findall(
+        r"\w+",
+        """a about above after all an and any are as at be before but by can come do does for from get has have how i
+        if in into is it its long many may me much must my need of off on once one or our should so such that the their
+        them they this to until us was we what when where which who will with within you your""",
+    )
 )
 
 

@@ -1,0 +1,12 @@
+"""The front door: OpenAI-compatible, and the reference for how one stands up to failures.
+
+`policies/` decides without any effect, `(now, event) -> decision`; the modules beside it are thin shells around
+sockets.
+
+    app ─► admission ─► retrieval ─► fallback ─► dispatch ─► replicas ─► engine_client ─► an engine
+    routes  queue+limit  embedder+store  chain     tries      who may     one try
+"""
+
+from target_stack.gateway.main import main
+
+__all__ = ["main"]

@@ -1,4 +1,6 @@
-"""Do answers admit that they are degraded? Counted among answers only, so that failing more cannot look like degrading less."""
+"""Do answers admit that they are degraded? Counted among answers only, so that failing more cannot look like
+degrading less.
+"""
 
 from __future__ import annotations
 

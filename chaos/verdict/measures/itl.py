@@ -25,7 +25,11 @@ class Itl:
     load: str | None = setting("only this load; default all", default=None)
 
     def estimate(self, view: View) -> Estimate:
-        """Quantile over all pauses. The interval counts streams, not pauses: the pauses of one stream rise and fall together."""
+        """Quantile over all pauses. The interval counts streams, not pauses: the pauses of one stream rise and fall
+        together.
+        """
         samples = view.evidence.samples
         rows = view.requests(self.load) & decided(samples) & (samples.first_token_s == samples.first_token_s)
-        return estimate_quantile(gaps_s(samples, rows), self.quantile, view.bound, int(rows.sum()), "stream with pauses")
+        return estimate_quantile(
+            gaps_s(samples, rows), self.quantile, view.bound, int(rows.sum()), "stream with pauses"
+        )

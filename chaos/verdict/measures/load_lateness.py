@@ -9,7 +9,7 @@ from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.latency import QuantileName, estimate_quantile
 from chaos.verdict.outcome import Estimate
-from chaos.verdict.view import View
+from chaos.verdict.view import View, first_attempts
 
 
 @dataclass(frozen=True)
@@ -27,5 +27,5 @@ class LoadLateness:
     def estimate(self, view: View) -> Estimate:
         """Quantile over first attempts with its order-statistic interval, in seconds."""
         samples = view.evidence.samples
-        first = view.attempts(self.load) & (samples.attempt == samples.attempt.min(initial=0 if not len(samples.attempt) else 99))
-        return estimate_quantile((samples.sent_s - samples.intended_s)[first], self.quantile, view.bound)
+        sent = view.attempts(self.load) & first_attempts(samples)
+        return estimate_quantile((samples.sent_s - samples.intended_s)[sent], self.quantile, view.bound)

@@ -17,7 +17,9 @@ class SuccessRatio:
     """See `summary`."""
 
     name: ClassVar[str] = "success_ratio"
-    summary: ClassVar[str] = "share of planned requests that got a whole answer in time, degraded ones included; indeterminate ones left out"
+    summary: ClassVar[str] = (
+        "share of planned requests that got a whole answer in time, degraded ones included; indeterminate ones left out"
+    )
     unit: ClassVar[Unit] = "ratio"
     needs_window: ClassVar[bool] = True
 

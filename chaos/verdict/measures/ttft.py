@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
-from chaos.verdict.latency import QuantileName, ttft_s, estimate_wait
+from chaos.verdict.latency import QuantileName, estimate_wait, ttft_s
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import View
 

@@ -1,0 +1,7 @@
+"""`python -m chaos` is `brownout`."""
+
+import sys
+
+from chaos.cli import main
+
+sys.exit(main())

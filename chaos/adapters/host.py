@@ -1,0 +1,23 @@
+"""The real machine as one `Host`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from chaos.adapters.clock import MonotonicClock
+from chaos.adapters.files import LocalFiles
+from chaos.adapters.http import HttpxCalls
+from chaos.adapters.network import TcpNetwork
+from chaos.adapters.processes import ProcFs
+from chaos.ports import Host
+
+
+@contextlib.asynccontextmanager
+async def real_host() -> AsyncIterator[Host]:
+    """All real ports, for the running event loop; kept connections end with the block."""
+    http = HttpxCalls()
+    try:
+        yield Host(clock=MonotonicClock(), processes=ProcFs(), network=TcpNetwork(), http=http, files=LocalFiles())
+    finally:
+        await http.aclose()

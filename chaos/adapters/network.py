@@ -1,0 +1,69 @@
+"""TCP seen from outside: does a connect succeed, and how long does the smallest question and answer take?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+import time
+from collections.abc import AsyncIterator
+
+from chaos.ports import ConnectResult, Wire
+
+# PostgreSQL protocol, "SSLRequest": length 8, code 80877103; the server answers with the single byte S or N.
+_SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """`127.0.0.1:80` or `[::1]:80` as host and port. Raises ValueError."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+class TcpNetwork:
+    """The `Network` port on this machine."""
+
+    async def connect(self, address: str, timeout_s: float) -> ConnectResult:
+        """Open and close one connection."""
+        try:
+            async with asyncio.timeout(timeout_s), _connection(address):
+                return "accepted"
+        except TimeoutError:
+            return "timeout"
+        except (ConnectionRefusedError, ConnectionResetError):
+            return "refused"
+        except OSError:
+            return "unreachable"
+
+    async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
+        """Seconds from question to answer on a connection that stands already; None when no answer came."""
+        question = _SSL_REQUEST if wire == "postgres" else _ping(address)
+        try:
+            async with asyncio.timeout(timeout_s), _connection(address) as (reader, writer):
+                asked_at = time.monotonic()
+                writer.write(question)
+                answered = await _answered(reader, wire)
+                return time.monotonic() - asked_at if answered else None
+        except (OSError, EOFError, asyncio.LimitOverrunError):
+            return None
+
+
+def _ping(address: str) -> bytes:
+    return f"GET /ping HTTP/1.1\r\nHost: {address}\r\nConnection: keep-alive\r\n\r\n".encode("ascii")
+
+
+async def _answered(reader: asyncio.StreamReader, wire: Wire) -> bool:
+    """Whether what comes first is an answer of this wire. Raises EOFError when the connection ends before it."""
+    if wire == "postgres":
+        return await reader.readexactly(1) in (b"S", b"N")
+    return (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.")
+
+
+@contextlib.asynccontextmanager
+async def _connection(address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    host, port = split_address(address)
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()  # the far side may be frozen: never wait for it

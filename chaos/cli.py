@@ -1,0 +1,78 @@
+"""The command line: arguments in, text out, an exit code back. The only place that prints and exits.
+
+Exit codes: 0 upheld, 1 refuted, 2 inconclusive, 3 stopped, 4 something could not be reverted, 64 bad input, 70 error in
+the harness itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from chaos.commands.front import BadInput, Front
+from chaos.verdict.outcome import BAD_INPUT, HARNESS_ERROR, STOPPED
+
+Add = Callable[["argparse._SubParsersAction[argparse.ArgumentParser]"], None]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong usage is bad input: 64, not argparse's 2, which means inconclusive here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(BAD_INPUT, f"error: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command with its options."""
+    # Commands are imported here and not above, so that `from chaos.cli import main` stays cheap for the plugin.
+    from chaos.commands import catalogs, check, judge, plan, proxy, recover, run, stack
+
+    top = _Parser(prog="brownout", description="Chaos engineering for LLM and GPU serving stacks.")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    for module in (stack, check, plan, run, judge, recover, catalogs, proxy):
+        module.add(commands)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    front = Front(
+        say=lambda text: _print(text, sys.stdout),
+        warn=lambda text: _print(text, sys.stderr),
+        environment=dict(os.environ),
+        here=Path.cwd(),
+        terminal=sys.stderr.isatty(),
+    )
+    arguments = parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments, front))
+    except BadInput as problem:
+        front.warn(f"error: {problem}")
+        return BAD_INPUT
+    except BrokenPipeError:
+        # The reader of our output has left; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return STOPPED
+    except Exception:  # noqa: BLE001  the last resort: a person gets a sentence, the traceback goes to a file
+        front.warn(_harness_error(traceback.format_exc()))
+        return HARNESS_ERROR
+
+
+def _print(text: str, stream: object) -> None:
+    print(text, file=stream, flush=True)  # type: ignore[call-overload]  # a text stream of sys
+
+
+def _harness_error(trace: str) -> str:
+    with tempfile.NamedTemporaryFile("w", prefix="brownout-error-", suffix=".txt", delete=False) as file:
+        file.write(trace)
+    last = trace.strip().splitlines()[-1]
+    return f"error in brownout itself: {last}\nThe details are in {file.name}; `brownout recover` reverts what may be left."

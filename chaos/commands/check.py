@@ -1,0 +1,37 @@
+"""`brownout check`: every problem of every file at once."""
+
+from __future__ import annotations
+
+import argparse
+
+from chaos.commands.files import experiment_files
+from chaos.commands.front import Front
+from chaos.spec.model import Experiment
+from chaos.spec.render import render_full, render_github, render_lines, to_json
+from chaos.verdict.outcome import BAD_INPUT, UPHELD
+from chaos.wiring import read_experiment
+
+_RENDER = {"full": render_full, "line": render_lines, "github": render_github}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Describe the command."""
+    command = commands.add_parser("check", help="validate experiment files; all problems at once")
+    command.add_argument("files", nargs="+", metavar="FILE", help="experiment files, or folders of them")
+    command.add_argument("--format", choices=[*_RENDER, "json"], default="full")
+    command.add_argument("--json", action="store_const", const="json", dest="format", help="the same as --format json")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, front: Front) -> int:
+    """0 when every file is good, else 64."""
+    read = [(path, read_experiment(path, front.here)) for path in experiment_files(arguments.files)]
+    problems = [problem for _, result in read if not isinstance(result, Experiment) for problem in result]
+    if arguments.format == "json":
+        front.say_json({"version": 1, "files": len(read), "problems": to_json(problems)})
+    elif problems:
+        front.warn(_RENDER[arguments.format](problems).rstrip("\n"))
+    if arguments.format == "full":
+        bad = sum(not isinstance(result, Experiment) for _, result in read)
+        front.say(f"{len(read)} checked, {bad} with problems" if bad else f"{len(read)} checked, no problems")
+    return BAD_INPUT if problems else UPHELD

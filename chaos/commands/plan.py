@@ -1,0 +1,68 @@
+"""`brownout plan`: what would happen to whom and when. Touches nothing."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+
+from chaos.adapters.host import real_host
+from chaos.commands.files import experiment_files
+from chaos.commands.front import BadInput, Front
+from chaos.inventory import Inventory
+from chaos.paths import state_root
+from chaos.plan.make import to_json
+from chaos.plan.plan import Plan
+from chaos.plan.render import render
+from chaos.spec.model import Experiment
+from chaos.spec.render import render_full
+from chaos.spec.render import to_json as problems_json
+from chaos.verdict.outcome import BAD_INPUT, UPHELD
+from chaos.wiring import planned, read_experiment, standing_stack
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Describe the command."""
+    command = commands.add_parser("plan", help="what would happen to whom and when; touches nothing")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--seed", type=int, default=1, help="draws the targets and the arrivals (default 1)")
+    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
+    command.add_argument("--inventory", metavar="FILE", help="plan against this inventory instead of the stack that is up")
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, front: Front) -> int:
+    """0 with the plan, 64 with every reason why there is none."""
+    (path,) = experiment_files([arguments.file])
+    read = read_experiment(path, front.here, tuple(arguments.set))
+    problems = read
+    if isinstance(read, Experiment):
+        plan = planned(read, _inventory(arguments.inventory, front), arguments.seed)
+        if isinstance(plan, Plan):
+            front.say_json(to_json(plan)) if arguments.json else front.say(render(plan).rstrip("\n"))
+            return UPHELD
+        problems = plan
+    assert not isinstance(problems, Experiment)
+    front.say_json({"version": 1, "problems": problems_json(problems)}) if arguments.json else front.warn(
+        render_full(problems).rstrip("\n")
+    )
+    return BAD_INPUT
+
+
+def _inventory(file: str | None, front: Front) -> Inventory:
+    if file is not None:
+        try:
+            return Inventory.from_json(json.loads(Path(file).read_text()))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"`{file}` is not an inventory: {error}") from error
+    found = asyncio.run(_running(front))
+    if found is None:
+        raise BadInput("no stack is up; start it with `brownout up`, or name an inventory with --inventory")
+    return found
+
+
+async def _running(front: Front) -> Inventory | None:
+    async with real_host() as host:
+        return await standing_stack(state_root(front.environment)).inventory(host)

@@ -1,0 +1,137 @@
+"""`brownout run`: experiments on the stack that is up, or on one of their own that goes away with them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from chaos.adapters.host import real_host
+from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
+from chaos.commands.files import experiment_files
+from chaos.commands.front import Front
+from chaos.paths import shown, state_root
+from chaos.plan.plan import Plan
+from chaos.progress import Lines, Panel, Progress
+from chaos.report.summary import block, one_line
+from chaos.run.stop import Stop
+from chaos.spec.diagnostic import Diagnostic
+from chaos.spec.model import Experiment
+from chaos.spec.render import render_full
+from chaos.stacks.lending import lend
+from chaos.stacks.local import StackTrouble
+from chaos.verdict.document import to_json
+from chaos.verdict.outcome import BAD_INPUT, STOPPED, Verdict, worst
+from chaos.wiring import read_experiment, standing_stack
+from chaos.writeup import refresh_runbook
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Describe the command."""
+    command = commands.add_parser("run", help="attack, prove, judge, write up")
+    command.add_argument("files", nargs="+", metavar="FILE", help="experiment files, or folders of them")
+    command.add_argument("--profile", choices=["embedded"], default="embedded")
+    command.add_argument("--seed", type=int, default=1, help="draws targets and arrivals (default 1)")
+    command.add_argument("--out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
+    command.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
+    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
+    command.add_argument("--repeat", type=int, default=1, metavar="N", help="run each N times with seeds counting up")
+    command.add_argument("--no-runbook", action="store_true", help="leave the marked block of the runbook as it is")
+    command.add_argument("--json", action="store_true", help="print verdict.json of each run")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, front: Front) -> int:
+    """The worst exit code of all runs."""
+    experiments, problems = _read(arguments, front)
+    if problems:
+        front.warn(render_full(problems).rstrip("\n"))
+        return BAD_INPUT
+    return asyncio.run(_Session(arguments, front, experiments, []).run())
+
+
+def _read(arguments: argparse.Namespace, front: Front) -> tuple[list[tuple[Path, Experiment]], list[Diagnostic]]:
+    """All files are checked before anything is started."""
+    good: list[tuple[Path, Experiment]] = []
+    problems: list[Diagnostic] = []
+    for path in experiment_files(arguments.files):
+        read = read_experiment(path, front.here, tuple(arguments.set))
+        if isinstance(read, Experiment):
+            good.append((path, read))
+        else:
+            problems += read
+    return good, problems
+
+
+@dataclass(frozen=True)
+class _Session:
+    """One invocation: a stack, and the runs on it one after the other."""
+
+    arguments: argparse.Namespace
+    front: Front
+    experiments: list[tuple[Path, Experiment]]
+    verdicts: list[Verdict]
+
+    async def run(self) -> int:
+        stop, state = Stop(), state_root(self.front.environment)
+        weaknesses = tuple(self.arguments.weakness)
+        async with real_host() as host, stopped_by_signals(stop, self.front.warn):
+            try:
+                async with lend(standing_stack(state), state, weaknesses, host, stop.wait) as lent:
+                    self.front.warn(lent.said)
+                    return await self._all(Place(lent.stack, host, Path(self.arguments.out), state), stop)
+            except StackTrouble as trouble:
+                self.front.warn(f"error: {trouble}")
+                return STOPPED if stop.requested() else trouble.exit_code
+
+    async def _all(self, place: Place, stop: Stop) -> int:
+        codes: list[int] = []
+        for repeat in range(self.arguments.repeat):
+            for path, experiment in self.experiments:
+                codes.append(await self._one(path, experiment, self.arguments.seed + repeat, place, stop))
+                if stop.requested():
+                    break
+        if len(self.verdicts) > 1 and not self.arguments.json:
+            self.front.say("\n".join(map(one_line, self.verdicts)))
+        return worst(codes)
+
+    async def _one(self, path: Path, experiment: Experiment, seed: int, place: Place, stop: Stop) -> int:
+        if stop.requested():
+            return STOPPED
+        planned = await plan_now(experiment, seed, place)
+        if isinstance(planned, Ran):
+            self.front.warn(planned.trouble or "")
+            return planned.exit_code
+        with self._progress(planned[0]) as progress:
+            ran = await run_one(*planned, stop, progress.tell)
+        if ran.trouble:
+            self.front.warn(ran.trouble)
+        if ran.verdict and ran.run_dir:
+            self._show(ran.verdict, ran.run_dir)
+            self._refresh(path, experiment, ran.verdict, place)
+        return ran.exit_code
+
+    def _show(self, verdict: Verdict, run_dir: Path) -> None:
+        self.verdicts.append(verdict)
+        if self.arguments.json:
+            self.front.say_json(to_json(verdict))
+        else:
+            self.front.say(block(verdict, shown(run_dir / "report.md", self.front.here)) + "\n")
+
+    def _refresh(self, path: Path, experiment: Experiment, verdict: Verdict, place: Place) -> None:
+        if self.arguments.no_runbook:
+            return
+        today = datetime.fromtimestamp(place.host.clock.wall(), UTC).date().isoformat()
+        trouble = refresh_runbook(path, experiment, verdict, today)
+        if trouble:
+            self.front.warn(trouble)
+
+    def _progress(self, plan: Plan) -> Progress:
+        self.front.warn(f"== {plan.experiment.title}  ({plan.experiment.name}, seed {plan.seed})")
+        if self.front.terminal and not self.arguments.json:
+            return Panel(plan.experiment.title, plan.load_end, Console(stderr=True))
+        return Lines(self.front.warn)

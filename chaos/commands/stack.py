@@ -1,0 +1,106 @@
+"""`brownout up`, `down` and `status`: the bundled stack."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import Any
+
+from chaos.adapters.host import real_host
+from chaos.commands.front import BadInput, Front
+from chaos.inventory import Inventory
+from chaos.paths import state_root
+from chaos.ports import Host
+from chaos.run.lock import live_holder
+from chaos.stacks.local import LocalStack, StackTrouble, forget, start, stop, wait_ready
+from chaos.verdict.outcome import HARNESS_ERROR, UPHELD
+from chaos.wiring import faults_in_force, standing_stack
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Describe the commands."""
+    up = commands.add_parser("up", help="start the bundled stack and wait until it serves")
+    up.add_argument("--profile", choices=["embedded"], default="embedded")
+    up.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
+    up.add_argument("--json", action="store_true")
+    up.set_defaults(run=_run(_up))
+    down = commands.add_parser("down", help="stop the bundled stack")
+    down.add_argument("--json", action="store_true")
+    down.set_defaults(run=_run(_down))
+    status = commands.add_parser("status", help="what is running, what is broken on purpose, and who runs")
+    status.add_argument("--json", action="store_true")
+    status.set_defaults(run=_run(_status))
+
+
+def _run(command: Any) -> Any:
+    def run(arguments: argparse.Namespace, front: Front) -> int:
+        async def main() -> int:
+            async with real_host() as host:
+                code: int = await command(arguments, front, host, standing_stack(state_root(front.environment)))
+                return code
+
+        return asyncio.run(main())
+
+    return run
+
+
+async def _up(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:
+    inventory = await stack.inventory(host)
+    if inventory is None:
+        try:
+            began = host.clock.now()
+            inventory = await wait_ready(stack, start(stack, arguments.weakness, dies_with_us=False), host)
+            front.warn(f"the stack is ready after {host.clock.now() - began:.1f}s")
+        except StackTrouble as trouble:
+            front.warn(f"error: {trouble}")
+            return trouble.exit_code
+    elif sorted(inventory.weaknesses) != sorted(arguments.weakness):
+        there = ", ".join(inventory.weaknesses) or "none"
+        raise BadInput(f"a stack is up with other weaknesses ({there}); take it down first with `brownout down`")
+    _tell(arguments, front, inventory)
+    return UPHELD
+
+
+async def _down(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:
+    holder = live_holder(stack.lock, host.processes)
+    if holder is not None:
+        raise BadInput(f"run {holder.run} is using the stack; end it first with `brownout stop`")
+    try:
+        was_up = await stop(stack, host)
+    except StackTrouble as trouble:
+        front.warn(f"error: {trouble}")
+        return HARNESS_ERROR
+    forget(stack)
+    said = "the stack is down" if was_up else "no stack was up"
+    front.say_json({"version": 1, "was_up": was_up}) if arguments.json else front.say(said)
+    return UPHELD
+
+
+async def _status(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:
+    inventory = await stack.inventory(host)
+    harmed = faults_in_force(state_root(front.environment), host)
+    holder = live_holder(stack.lock, host.processes)
+    running = {"id": holder.run, "directory": holder.run_dir, "pid": holder.pid} if holder else None
+    if arguments.json:
+        record = inventory.to_json() if inventory else {"version": 1, "stack": None, "targets": []}
+        front.say_json({**record, "faults_in_force": harmed, "run": running})
+        return UPHELD
+    if inventory is None:
+        front.say("no stack is up; start it with `brownout up`")
+    else:
+        _tell(arguments, front, inventory)
+    for fault in harmed:
+        front.say(f"in force: {fault['name']} ({fault['kind']}) on {', '.join(fault['targets'])}")
+    front.say(f"run: {holder.run} (pid {holder.pid})" if holder else "run: none")
+    return UPHELD
+
+
+def _tell(arguments: argparse.Namespace, front: Front, inventory: Inventory) -> None:
+    if arguments.json:
+        front.say_json(inventory.to_json())
+        return
+    weak = f", weaknesses: {', '.join(inventory.weaknesses)}" if inventory.weaknesses else ""
+    front.say(f"{inventory.stack} (profile {inventory.profile}) {'ready' if inventory.ready else 'not ready'}{weak}")
+    for target in inventory.targets:
+        pids = " ".join(str(pid) for pid in target.pids) or "-"
+        front.say(f"  {target.name:13} {target.role:16} {target.node or '-':11} {target.address:21} pid {pids}")

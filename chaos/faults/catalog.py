@@ -1,0 +1,18 @@
+"""Every kind of fault. A new one is a file beside this one and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from chaos.faults.fault import Fault
+from chaos.faults.net_down import NetDown
+from chaos.faults.net_latency import NetLatency
+from chaos.faults.node_loss import NodeLoss
+from chaos.faults.noop import Noop
+from chaos.faults.process_kill import ProcessKill
+from chaos.faults.process_stall import ProcessStall
+
+FAULTS: tuple[type[Fault], ...] = (NetDown, NetLatency, NodeLoss, Noop, ProcessKill, ProcessStall)
+
+by_kind: Mapping[str, type[Fault]] = MappingProxyType({fault.kind: fault for fault in FAULTS})

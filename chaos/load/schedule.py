@@ -1,0 +1,106 @@
+"""One load, decided to the last byte before the run begins: when each request is due, what it asks, which trace it
+belongs to. Pure.
+
+Dice come from streams named after the load, so adding a second load changes nothing about the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.load.arrivals import arrivals
+from chaos.load.personas import ClientBehaviour, behaviour_of
+from chaos.load.prompts import Prompt, PromptError
+from chaos.ports import Entropy
+from chaos.spec.model import Load
+
+_PATHS = {"chat": "/v1/chat/completions", "rag": "/v1/rag", "embeddings": "/v1/embeddings"}
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """One request as it goes over the wire."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class PlannedRequest:
+    """Request `number` of a load. `at_s` counts from the start of the load."""
+
+    number: int
+    at_s: float
+    prompt: Prompt
+    trace_id: str
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """All that one load will send."""
+
+    load: Load
+    behaviour: ClientBehaviour
+    requests: tuple[PlannedRequest, ...]
+
+
+def plan_load(load: Load, prompts: tuple[Prompt, ...], seed: int, entropy: Entropy, duration_s: float) -> LoadPlan:
+    """Lay out a load. Raises PromptError when the prompts do not fit the route."""
+    _check(load, prompts)
+    choose = entropy.stream(f"prompts/{load.name}")
+    due = arrivals(load, entropy.stream(f"arrivals/{load.name}"), duration_s)
+    requests = tuple(
+        PlannedRequest(number, at_s, choose.choice(prompts), trace_id_of(seed, load.name, number))
+        for number, at_s in enumerate(due)
+    )
+    return LoadPlan(load, behaviour_of(load.client), requests)
+
+
+def _check(load: Load, prompts: tuple[Prompt, ...]) -> None:
+    wanted = "tool" if load.route == "tools" else "question"
+    for prompt in prompts:
+        if not getattr(prompt, wanted):
+            raise PromptError(
+                f"load {load.name!r}: route {load.route} needs prompts with a `{wanted}`, {prompt.id} has none"
+            )
+
+
+def trace_id_of(seed: int, load: str, number: int) -> str:
+    """W3C trace id of a request: 32 hexadecimal digits, the same in every run with this seed."""
+    return hashlib.sha256(f"trace/{seed}/{load}/{number}".encode()).hexdigest()[:32]
+
+
+def http_request(load: Load, request: PlannedRequest, attempt: int) -> HttpRequest:
+    """The request of one attempt. A resend keeps the trace id and has a span and a request id of its own."""
+    span = hashlib.sha256(f"span/{request.trace_id}/{attempt}".encode()).hexdigest()[:16]
+    path = f"/v1/tools/{request.prompt.tool}" if load.route == "tools" else _PATHS[load.route]
+    return HttpRequest(
+        method="POST",
+        path=path,
+        headers={
+            "content-type": "application/json",
+            "traceparent": f"00-{request.trace_id}-{span}-01",  # W3C Trace Context, version 00, sampled
+            "x-request-id": f"{request.trace_id[:24]}-{attempt}",
+        },
+        body=json.dumps(_body(load, request.prompt), ensure_ascii=False).encode(),
+    )
+
+
+def _body(load: Load, prompt: Prompt) -> Mapping[str, Any]:
+    """OpenAI request shapes; usage is asked for, because the number of stream chunks is not the number of tokens."""
+    if load.route == "tools":
+        return prompt.arguments
+    if load.route == "embeddings":
+        return {"input": [prompt.question]}
+    body = {
+        "messages": [{"role": "user", "content": prompt.question}],
+        "max_tokens": load.max_tokens,
+        "stream": load.stream,
+    }
+    return body | {"stream_options": {"include_usage": True}} if load.stream else body

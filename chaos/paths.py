@@ -1,0 +1,28 @@
+"""Where the harness keeps what must outlive it: leases and the state of stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def state_root(environment: Mapping[str, str]) -> Path:
+    """`$BROWNOUT_STATE`, else `brownout` below the XDG state folder."""
+    if environment.get("BROWNOUT_STATE"):
+        return Path(environment["BROWNOUT_STATE"]).absolute()
+    base = environment.get("XDG_STATE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".local" / "state")
+    return Path(base).absolute() / "brownout"
+
+
+def project_root(near: Path) -> Path | None:
+    """The nearest folder at or above `near` that holds experiments with their runbooks or fixtures."""
+    start = near.absolute()
+    folders = (start, *start.parents) if start.is_dir() else tuple(start.parents)
+    marks = ("runbooks", "fixtures/prompts", "experiments")
+    return next((f for f in folders if any((f / mark).is_dir() for mark in marks)), None)
+
+
+def shown(path: Path, here: Path) -> str:
+    """The path as people type it from `here`."""
+    absolute = path.absolute()
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(absolute)

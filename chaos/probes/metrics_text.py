@@ -1,0 +1,32 @@
+"""What a target says about itself on /metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaos.inventory import Target
+from chaos.ports import Host
+from chaos.probes.exposition import parse_metrics
+from chaos.probes.probe import Reading
+
+
+@dataclass(frozen=True)
+class MetricsText:
+    """Scrapes the Prometheus text of every target that offers it."""
+
+    kind: ClassVar[str] = "metrics_text"
+    summary: ClassVar[str] = "scrapes the Prometheus metrics of a target"
+    period_s: ClassVar[float] = 0.5
+
+    def applies_to(self, target: Target) -> bool:
+        """Targets with a metrics URL."""
+        return target.metrics is not None
+
+    async def read(self, target: Target, host: Host) -> Reading:
+        """All kept series of one scrape, or why there are none."""
+        reply = await host.http.call("GET", target.metrics or "", timeout_s=1.0)
+        if reply.status != 200:
+            return Reading(self.kind, target.name, error=reply.error or f"/metrics answered {reply.status}")
+        values = parse_metrics(reply.body)
+        return Reading(self.kind, target.name, values=values, error=None if values else "/metrics holds no series")

@@ -1,0 +1,322 @@
+"""One client, one upstream, and the two links between them.
+
+A link without toxics copies through one shared buffer and makes no objects; the first toxic turns it into a chain.
+Reading stops while a receiver is full, so memory per connection is bounded by the chain.
+
+    client Side ──read──► Link up   ──write──► server Side
+    client Side ◄──write── Link down ◄──read── server Side
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+from chaos.proxy.chain import Chain, Dice
+from chaos.proxy.dial import Dial
+from chaos.proxy.reactor import READ, WRITE, Reactor, Timer
+from chaos.proxy.toxic import Direction, Toxic
+from chaos.proxy.toxics.stub import End, Item
+
+_BUFFER = bytearray(256 * 1024)  # the loop has one thread, and what is left over is copied out at once
+_VIEW = memoryview(_BUFFER)
+_CHUNK = 32 * 1024  # the most that a toxic is shown at a time, as in Toxiproxy
+_LINGER_OFF = struct.pack("ii", 1, 0)  # a close with this sends RST
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What passed one link in its life."""
+
+    direction: Direction
+    received: int
+    sent: int
+
+
+class Owner(Protocol):
+    """What a connection needs of its proxy."""
+
+    upstream: str
+
+    @property
+    def strict(self) -> bool:
+        """Also do what Toxiproxy does wrong."""
+        ...
+
+    def toxics_of(self, direction: Direction) -> list[Toxic]:
+        """The toxics in force, in order."""
+        ...
+
+    def link_ended(self, traffic: Traffic) -> None:
+        """A link is done."""
+        ...
+
+    def connection_ended(self, connection: Connection) -> None:
+        """Both sockets are closed."""
+        ...
+
+
+class Side:
+    """One socket: what must still be written to it, and what the loop is asked to watch."""
+
+    __slots__ = ("_mask", "_reactor", "fd", "open", "reads", "recv_into", "send", "sock", "unsent", "writes")
+
+    reads: Link
+    writes: Link
+
+    def __init__(self, reactor: Reactor, sock: socket.socket) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reactor = reactor
+        self._mask = 0
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.recv_into = sock.recv_into
+        self.send = sock.send
+        self.unsent = b""
+        self.open = True
+        reactor.register(self.fd, 0, self.on_ready)
+
+    def on_ready(self, events: int) -> None:
+        """The loop says that the socket can be written, read, or is broken."""
+        if self.unsent and events & ~READ:
+            self.writes.flush()
+        if self.open and events & ~WRITE and self.reads.reading:
+            self.reads.pull()
+
+    def watch(self) -> None:
+        """Tell the loop what is wanted now."""
+        if not self.open:
+            return
+        mask = (READ if self.reads.reading else 0) | (WRITE if self.unsent else 0)
+        if mask != self._mask:
+            self._reactor.modify(self.fd, self._mask, mask)
+            self._mask = mask
+
+    def write(self, data: bytes | memoryview) -> bool:
+        """Send now what the kernel takes and keep the rest. True if all is gone. Raises OSError if the peer is lost."""
+        try:
+            sent = self.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent == len(data):
+            self.unsent = b""
+            return True
+        self.unsent = bytes(data[sent:])
+        return False
+
+    def reset_on_close(self) -> None:
+        """From now on closing sends RST."""
+        if self.open:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_OFF)
+
+    def close(self) -> None:
+        """Close in both directions. Repeatable."""
+        if self.open:
+            self.open = False
+            self.unsent = b""
+            self._reactor.unregister(self.fd, self._mask)
+            self.sock.close()
+
+
+class Link:
+    """One direction: reads `source`, passes the chain, writes `sink`."""
+
+    __slots__ = ("_timer", "chain", "connection", "direction", "exhausted", "received", "sent", "sink", "source")
+
+    def __init__(self, connection: Connection, direction: Direction, source: Side, sink: Side) -> None:
+        self.connection = connection
+        self.direction = direction
+        self.source = source
+        self.sink = sink
+        self.received = 0
+        self.sent = 0
+        self.exhausted = False  # the source has said its last word
+        self._timer: Timer | None = None
+        source.reads = self
+        sink.writes = self
+        toxics = connection.owner.toxics_of(direction)
+        self.chain = Chain(connection.reactor.now(), toxics, connection.dice, self._deliver)
+
+    @property
+    def reading(self) -> bool:
+        """Whether the source should be read."""
+        return not self.exhausted and self.chain.room
+
+    def pull(self) -> None:
+        """Read once and pass it on."""
+        if not self.chain.plain:
+            self._pull_chunk()
+            return
+        try:
+            count = self.source.recv_into(_BUFFER)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.finish(End.CLOSE)
+            return
+        if not count:
+            self.finish(End.FIN)
+            return
+        self.received += count
+        try:
+            done = self.sink.write(_VIEW[:count])
+        except OSError:
+            self.connection.on_link_ended(self, End.CLOSE)
+            return
+        self.sent += count
+        if not done:
+            self.chain.blocked = True
+            self.settle()
+
+    def _pull_chunk(self) -> None:
+        try:
+            data = self.source.sock.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.finish(End.CLOSE)
+            return
+        if not data:
+            self.finish(End.FIN)
+            return
+        self.received += len(data)
+        self.chain.feed(self.connection.reactor.now(), data)
+        self.settle()
+
+    def finish(self, end: End) -> None:
+        """The source has no more. Repeatable."""
+        if not self.exhausted:
+            self.exhausted = True
+            self.chain.feed(self.connection.reactor.now(), end)
+            self.settle()
+
+    def flush(self) -> None:
+        """The sink can be written again."""
+        try:
+            done = self.sink.write(self.sink.unsent)
+        except OSError:
+            self.connection.on_link_ended(self, End.CLOSE)
+            return
+        if done:
+            self.chain.resume(self.connection.reactor.now())
+            self.settle()
+
+    def settle(self) -> None:
+        """After the chain has moved: set the timer, and watch the sockets for what is wanted now."""
+        due = self.chain.due
+        if self._timer and self._timer.when != due:
+            self._timer.cancel()
+            self._timer = None
+        if due is not None and self._timer is None:
+            self._timer = self.connection.reactor.call_at(due, self._on_timer)
+        self.source.watch()
+        self.sink.watch()
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.chain.advance(self.connection.reactor.now())
+        self.settle()
+
+    def _deliver(self, item: Item) -> bool:
+        if isinstance(item, End):
+            self.connection.on_link_ended(self, item)
+            return True
+        try:
+            done = self.sink.write(item)
+        except OSError:
+            self.connection.on_link_ended(self, End.CLOSE)
+            return True
+        self.sent += len(item)
+        return done
+
+    def stop(self) -> Traffic:
+        """No more timers. What was held is dropped."""
+        self.exhausted = True
+        self.chain.ended = True
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        return Traffic(self.direction, self.received, self.sent)
+
+
+class Connection:
+    """Born with the accepted client; dials; lives until both sockets are closed."""
+
+    def __init__(self, reactor: Reactor, owner: Owner, client: socket.socket, dice: Dice) -> None:
+        self.reactor = reactor
+        self.owner = owner
+        self.dice = dice
+        self.links: tuple[Link, ...] = ()
+        self._client = client
+        self._sides: tuple[Side, ...] = ()
+        self._done: set[Link] = set()
+        self._may_reset = False
+        self._dial = Dial(reactor, owner.upstream, self._on_connected)
+
+    def _on_connected(self, server: socket.socket | None) -> None:
+        if server is None:
+            self.close()
+            return
+        client_side, server_side = Side(self.reactor, self._client), Side(self.reactor, server)
+        self._sides = (client_side, server_side)
+        toxics = [*self.owner.toxics_of("upstream"), *self.owner.toxics_of("downstream")]
+        # As in Toxiproxy, only connections opened under such a toxic can be reset; strict resets all of them (#603).
+        self._may_reset = any(toxic.attributes.resets for toxic in toxics)
+        if self._may_reset and self.owner.strict:
+            self._reset_on_close()
+        up = Link(self, "upstream", client_side, server_side)
+        down = Link(self, "downstream", server_side, client_side)
+        self.links = (up, down)
+        for link in self.links:
+            link.settle()
+
+    def link(self, direction: Direction) -> Link | None:
+        """The link of one direction, while it lives."""
+        return next((link for link in self.links if link.direction == direction and link not in self._done), None)
+
+    def on_link_ended(self, link: Link, end: End) -> None:
+        """The last item of a link has reached its sink. FIN ends one direction; the others end the connection."""
+        if link in self._done:
+            return
+        self._done.add(link)
+        self.owner.link_ended(link.stop())
+        if end is End.RESET and self._may_reset:
+            self._reset_on_close()
+        other = next(each for each in self.links if each is not link)
+        if end is End.FIN and not self.owner.strict and other not in self._done:
+            _shut_down(link.sink)
+            link.source.watch()
+            return
+        link.sink.close()
+        if other in self._done:
+            link.source.close()
+            self.owner.connection_ended(self)
+        else:
+            link.source.watch()
+            other.finish(End.CLOSE)
+
+    def _reset_on_close(self) -> None:
+        for side in self._sides:
+            side.reset_on_close()
+
+    def close(self) -> None:
+        """Close both sockets now; what is in flight is lost."""
+        self._dial.cancel()
+        for link in self.links:
+            if link not in self._done:
+                self._done.add(link)
+                self.owner.link_ended(link.stop())
+        for side in self._sides:
+            side.close()
+        self._client.close()
+        self.owner.connection_ended(self)
+
+
+def _shut_down(side: Side) -> None:
+    """Pass the end of one direction on. The peer may be gone already, which the other direction will notice."""
+    try:
+        side.sock.shutdown(socket.SHUT_WR)
+    except OSError:
+        return

@@ -1,0 +1,70 @@
+"""The probes of a run: each asked at its own pace, every answer and every first failure written down.
+
+Readings go to their columnar file, events that the stack tells about itself go to the journal with the stack's own time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from chaos.inventory import Target
+from chaos.journal.record import ReadingRow
+from chaos.ports import Host
+from chaos.probes.probe import Probe, Reading
+from chaos.run.keeper import Journal
+
+
+@dataclass
+class ProbeWatch:
+    """Observes all targets with all probes that apply. `sink` takes reading rows."""
+
+    host: Host
+    journal: Journal
+    probes: Iterable[Probe]
+    targets: tuple[Target, ...]
+    sink: Callable[[ReadingRow], None]
+    origin: float
+    _failing: set[tuple[str, str]] = field(default_factory=set)
+
+    async def run(self, until: asyncio.Event) -> None:
+        """Observe until told to end, then once more. Raises OSError when evidence cannot be written."""
+        pairs = [(probe, target) for probe in self.probes for target in self.targets if probe.applies_to(target)]
+        async with asyncio.TaskGroup() as group:
+            for probe, target in pairs:
+                group.create_task(self._observe(probe, target, until))
+
+    async def _observe(self, probe: Probe, target: Target, until: asyncio.Event) -> None:
+        when = self.host.clock.now()
+        while not until.is_set():
+            self._note(await probe.read(target, self.host))
+            when = max(when + probe.period_s, self.host.clock.now())
+            await self._sleep(when, until)
+        self._note(await probe.read(target, self.host))
+
+    async def _sleep(self, when: float, until: asyncio.Event) -> None:
+        sleeping = asyncio.ensure_future(self.host.clock.sleep_until(when))
+        ending = asyncio.ensure_future(until.wait())
+        _, pending = await asyncio.wait((sleeping, ending), return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+
+    def _note(self, reading: Reading) -> None:
+        t = self.host.clock.now() - self.origin
+        for series, value in reading.values.items():
+            self.sink(ReadingRow(t, reading.target, series, value))
+        for event in reading.events:
+            self._tell(reading.target, event)
+        where = (reading.probe, reading.target)
+        if reading.error is None:
+            self._failing.discard(where)
+        elif where not in self._failing:
+            self._failing.add(where)
+            self.journal.record("probe_failed", probe=reading.probe, target=reading.target, why=reading.error)
+
+    def _tell(self, source: str, event: object) -> None:
+        told = dict(event) if isinstance(event, dict) else {"name": str(event)}
+        at = float(told.pop("mono", self.host.clock.now())) - self.origin
+        told.pop("seq", None)
+        self.journal.record("event", source=source, at=at, **told)

@@ -1,0 +1,58 @@
+"""The stack of a run: the one that is up when it fits, else one of its own that is gone when the run is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.ports import Host
+from chaos.stacks.local import LocalStack, StackTrouble, forget, start, stop, wait_ready
+
+
+@dataclass(frozen=True)
+class Lent:
+    """A ready stack, and in one sentence where it comes from."""
+
+    stack: LocalStack
+    said: str
+
+
+@contextlib.asynccontextmanager
+async def lend(
+    standing: LocalStack, state: Path, weaknesses: tuple[str, ...], host: Host, given_up: Callable[[], Awaitable[None]]
+) -> AsyncIterator[Lent]:
+    """Lend a stack with exactly these weaknesses for the length of the block.
+
+    `given_up` returns when nobody wants it any more, which ends the wait for it. Raises StackTrouble.
+    """
+    inventory = await standing.inventory(host)
+    if inventory is not None and sorted(inventory.weaknesses) == sorted(weaknesses):
+        yield Lent(standing, "using the stack that is up")
+        return
+    own = LocalStack(state / "stacks" / f"own-{os.getpid()}")
+    began = host.clock.now()
+    process = start(own, weaknesses, dies_with_us=True)
+    try:
+        await _unless(given_up, wait_ready(own, process, host))
+        planted = f" with {', '.join(weaknesses)} planted" if weaknesses else ""
+        yield Lent(own, f"brought up a stack of our own{planted} in {host.clock.now() - began:.1f}s")
+    finally:
+        await stop(own, host)
+        process.wait()
+        forget(own)
+
+
+async def _unless(given_up: Callable[[], Awaitable[None]], waiting: Awaitable[object]) -> None:
+    """Wait, unless nobody wants it any more. Raises StackTrouble."""
+    wanted = asyncio.ensure_future(waiting)
+    unwanted = asyncio.ensure_future(given_up())
+    done, pending = await asyncio.wait((wanted, unwanted), return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    if wanted not in done:
+        raise StackTrouble("ended before the stack was ready")
+    await wanted

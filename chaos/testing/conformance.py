@@ -1,0 +1,141 @@
+"""The promises of `Fault` and `Probe` as functions: whoever writes a new one calls them in a test.
+
+    async def main() -> None:
+        world = InMemoryHost()
+        await check_fault(MyFault(), (world.add_target("engine-a"),), world.host)
+
+    run_virtual(main)
+
+They work on any host; in memory and in virtual time they take no time at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import math
+from collections.abc import Awaitable, Callable
+
+from chaos.faults.fault import Fault, Sighting, Undo
+from chaos.faults.grips.bare import bare
+from chaos.faults.grips.sightings import look_until_seen
+from chaos.inventory import Target
+from chaos.ports import Host
+from chaos.probes.probe import Probe
+from chaos.testing.host import InMemoryHost
+from chaos.testing.recording import Recording
+
+Targets = tuple[Target, ...]
+
+
+class ContractBroken(AssertionError):
+    """A fault or probe does not keep a promise; the message names the promise."""
+
+
+async def check_fault(
+    fault: Fault, targets: Targets, host: Host, *, within_s: float = 5.0, lasting: bool = True
+) -> None:
+    """Hold a fault to its contract. Raises ContractBroken.
+
+    `within_s` is how long a harm may take to show or to vanish. `lasting=False` is for harm that ends by itself and
+    whose trace stays (a killed process stays dead while its successor serves): `confirm` may stay true at the end.
+    """
+    checker = _FaultCheck(fault, targets, host, within_s, lasting)
+    _demand(fault.problems(targets) == (), f"problems() finds none with these targets: {fault.problems(targets)}")
+    await checker.undo_is_complete_and_preparing_changes_nothing()
+    await checker.revert_without_inject_is_safe()
+    calls = await checker.harm_is_seen_and_goes()
+    for cut_at in range(1, calls + 1):
+        await checker.cut_off(cut_at, after_effect=False)
+        await checker.cut_off(cut_at, after_effect=True)
+
+
+async def check_probe(probe: Probe, target: Target, host: Host) -> None:
+    """Hold a probe to its contract where it can read and where nothing answers. Raises ContractBroken."""
+    _demand(probe.applies_to(target) is True, "applies_to() is true for the target of the check")
+    recording = Recording(host)
+    reading = await probe.read(target, recording.host)
+    _demand(recording.changes == (), f"read() changes nothing: {recording.changes}")
+    _demand(reading.error is None, f"read() of a target that works has no error: {reading.error}")
+    _demand((reading.probe, reading.target) == (probe.kind, target.name), "a reading names its probe and its target")
+    odd = [series for series, value in reading.values.items() if not math.isfinite(value)]
+    _demand(not odd, f"values are finite numbers: {odd}")
+    json.dumps([dict(reading.values), [dict(event) for event in reading.events]])
+    dead = dataclasses.replace(InMemoryHost().host, clock=host.clock)
+    try:
+        blind = await probe.read(target, dead)
+    except Exception as error:
+        raise ContractBroken("read() never raises; what it could not read is a reading with an error") from error
+    _demand(bool(blind.error), "a reading of a target that does not answer says so in `error`")
+
+
+@dataclasses.dataclass(frozen=True)
+class _FaultCheck:
+    fault: Fault
+    targets: Targets
+    host: Host
+    within_s: float
+    lasting: bool
+
+    async def undo_is_complete_and_preparing_changes_nothing(self) -> None:
+        recording = Recording(self.host)
+        undo = await self.fault.prepare(self.targets, recording.host)
+        _demand(recording.changes == (), f"prepare() changes nothing: {recording.changes}")
+        _demand(json.loads(json.dumps(undo)) == undo, f"undo survives a round trip through JSON: {undo}")
+        before = await self.fault.confirm(self.targets, undo, recording.host)
+        _demand(not before.seen, f"confirm() is false before inject(): {before.what}")
+        _demand(recording.changes == (), f"confirm() changes nothing: {recording.changes}")
+
+    async def revert_without_inject_is_safe(self) -> None:
+        undo = await self._prepared()
+        await self.fault.revert(undo, self.host)
+        await self._is_gone(undo, "after a revert() without an inject()")
+
+    async def harm_is_seen_and_goes(self) -> int:
+        """Also counts the calls of an uncut inject."""
+        undo, recording = await self._prepared(), Recording(self.host)
+        await self.fault.inject(self.targets, undo, recording.host)
+        calls, changed = len(recording.log), recording.changes
+        seen = await self._patiently(lambda: self.fault.confirm(self.targets, undo, recording.host))
+        _demand(seen.seen, f"confirm() is true after inject(): {seen.what}")
+        _demand(recording.changes == changed, "confirm() changes nothing while the harm is there")
+        gone = await self.fault.confirm_gone(self.targets, undo, recording.host)
+        _demand(not gone.seen or not self.lasting, f"confirm_gone() is false while the harm is there: {gone.what}")
+        _demand(recording.changes == changed, "confirm_gone() changes nothing")
+        await self.fault.revert(undo, self.host)
+        await self._is_gone(undo, "after revert()")
+        await self.fault.revert(undo, self.host)
+        await self._is_gone(undo, "after a second revert()")
+        return calls
+
+    async def cut_off(self, cut_at: int, *, after_effect: bool) -> None:
+        """Die at one call of inject; revert from kind and undo alone, as a watchdog does."""
+        undo, heir = await self._prepared(), bare(type(self.fault))
+        cut = Recording(self.host, cut_at=cut_at, cut_after_effect=after_effect)
+        with contextlib.suppress(asyncio.CancelledError, BaseExceptionGroup):
+            await self.fault.inject(self.targets, undo, cut.host)
+        await heir.revert(undo, self.host)
+        where = f"inject() died {'after' if after_effect else 'before'} call {cut_at} ({cut.log[-1].what})"
+        gone = await self._patiently(lambda: heir.confirm_gone((), undo, self.host))
+        _demand(gone.seen, f"confirm_gone() without settings and targets is true when {where}: {gone.what}")
+        await self._is_gone(undo, f"when {where} and revert() followed")
+
+    async def _prepared(self) -> Undo:
+        undo: Undo = json.loads(json.dumps(await self.fault.prepare(self.targets, self.host)))
+        return undo
+
+    async def _is_gone(self, undo: Undo, when: str) -> None:
+        gone = await self._patiently(lambda: self.fault.confirm_gone(self.targets, undo, self.host))
+        _demand(gone.seen, f"confirm_gone() is true {when}: {gone.what}")
+        still = await self.fault.confirm(self.targets, undo, self.host)
+        _demand(not still.seen or not self.lasting, f"confirm() is false {when}: {still.what}")
+
+    async def _patiently(self, look: Callable[[], Awaitable[Sighting]]) -> Sighting:
+        return await look_until_seen(look, self.host.clock, within_s=self.within_s)
+
+
+def _demand(kept: object, promise: str) -> None:
+    if not kept:
+        raise ContractBroken(promise)

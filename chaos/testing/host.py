@@ -1,0 +1,154 @@
+"""A whole machine in memory: a small stack to harm, in virtual time, with a log of all that was done to it.
+
+    world = InMemoryHost()
+    engine = world.add_target("engine-a", "engine", node="gpu-node-1", processes=2)
+    await ProcessStall().inject((engine,), undo, world.host)
+    assert world.changes == ("signal 4002 19",)
+
+Use it inside `chaos.testing.clock.run_virtual`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from chaos.inventory import Target
+from chaos.ports import ConnectResult, Host, HttpReply, Wire
+from chaos.testing.clock import VirtualClock
+from chaos.testing.recording import Recording
+from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
+
+ROUND_TRIP_S = 0.0005
+
+
+class InMemoryFiles:
+    """The `Files` port over a dictionary."""
+
+    def __init__(self) -> None:
+        """No file yet."""
+        self.texts: dict[Path, str] = {}
+
+    def read(self, path: Path) -> str | None:
+        """The text, or None."""
+        return self.texts.get(path)
+
+    def write_atomic(self, path: Path, text: str) -> None:
+        """Keep the text."""
+        self.texts[path] = text
+
+    def remove(self, path: Path) -> None:
+        """Forget it."""
+        self.texts.pop(path, None)
+
+    def names(self, folder: Path) -> tuple[str, ...]:
+        """Sorted names of the files directly in a folder."""
+        return tuple(sorted(path.name for path in self.texts if path.parent == folder))
+
+
+class InMemoryNetwork:
+    """The `Network` port: an address is a target's own or a listener of the fault proxy; all others refuse."""
+
+    def __init__(self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy) -> None:
+        """Addresses are looked up at each call."""
+        self._supervisor = supervisor
+        self._processes = processes
+        self._proxy = proxy
+
+    async def connect(self, address: str, timeout_s: float) -> ConnectResult:
+        """A frozen process still accepts: the kernel does it."""
+        del timeout_s
+        await asyncio.sleep(0)
+        listener = self._proxy.at(address)
+        if listener:
+            return "accepted" if listener.enabled and not self._proxy.absent else "refused"
+        owner = self._owner(address)
+        return "accepted" if owner and self._supervisor.alive(owner) else "refused"
+
+    async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
+        """Half a millisecond and what the latency toxics add; a frozen first process never answers."""
+        listener = self._proxy.at(address)
+        delay_s = listener.delay_s if listener else 0.0
+        if await self.connect(address, timeout_s) != "accepted":
+            return None
+        owner = self._owner(listener.upstream if listener else address)
+        needs_s = ROUND_TRIP_S + delay_s
+        answers = owner is not None and self._runs(owner) and owner.record.wire == wire
+        await asyncio.sleep(min(needs_s, timeout_s) if answers else timeout_s)
+        return needs_s if answers and needs_s <= timeout_s else None
+
+    def _owner(self, address: str) -> FakeTarget | None:
+        return next((one for one in self._supervisor.targets.values() if one.record.address == address), None)
+
+    def _runs(self, target: FakeTarget) -> bool:
+        first = self._processes.identify(target.record.pids[0])
+        return first is not None and self._processes.state(first) != "T"
+
+
+class InMemoryHttp:
+    """The `Http` port. `pages` are replies by URL; `trouble` are replies by the beginning of a URL, and come first."""
+
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
+        """Serves the supervisor's socket, the proxy's admin port and `pages`."""
+        self.pages: dict[str, HttpReply] = {}
+        self.trouble: dict[str, HttpReply] = {}
+        self._supervisor = supervisor
+        self._proxy = proxy
+
+    async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
+        """One call. Nothing takes time."""
+        del timeout_s
+        await asyncio.sleep(0)
+        for prefix, answer in self.trouble.items():
+            if url.startswith(prefix):
+                return answer
+        if url in self.pages:
+            return self.pages[url]
+        socket, admin = f"unix://{self._supervisor.socket}:", f"http://{self._proxy.admin}"
+        if url.startswith(socket) and not self._supervisor.absent:
+            return self._supervisor.answer(method, url.removeprefix(socket), json)
+        if url.startswith(admin) and not self._proxy.absent:
+            return self._proxy.answer(method, url.removeprefix(admin), json)
+        word = "absent: no such socket" if url.startswith("unix:") else "refused: nobody listens"
+        return HttpReply(status=0, body="", headers={}, error=word)
+
+
+class InMemoryHost:
+    """The machine. `host` is what faults and probes get; the other attributes are for the test."""
+
+    def __init__(self, *, socket: str = "/run/stack/control.sock", admin: str = "127.0.0.1:8474") -> None:
+        """An empty stack."""
+        self.clock = VirtualClock()
+        self.processes = ProcessTable()
+        self.supervisor = FakeSupervisor(socket, self.processes)
+        self.proxy = FakeProxy(admin)
+        self.http = InMemoryHttp(self.supervisor, self.proxy)
+        self.files = InMemoryFiles()
+        network = InMemoryNetwork(self.supervisor, self.processes, self.proxy)
+        self._recording = Recording(Host(self.clock, self.processes, network, self.http, self.files))
+        self.host = self._recording.host
+
+    def add_target(
+        self, name: str, role: str = "engine", *, node: str | None = None, wire: str = "http", processes: int = 1
+    ) -> Target:
+        """Start a target with a proxy listener before it."""
+        number = len(self.supervisor.targets) + 1
+        address, via = f"127.0.0.1:{41000 + number}", f"127.0.0.1:{42000 + number}"
+        handles = {"supervisor": self.supervisor.socket, "proxy": {"admin": self.proxy.admin, "name": name}}
+        self.proxy.add(name, listen=via, upstream=address)
+        return self.supervisor.add(Target(name, role, node, (), address, via, wire=wire, handles=handles), processes)
+
+    def target(self, name: str) -> Target:
+        """Its record as it is now."""
+        return self.supervisor.targets[name].record
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """Every call so far, in words."""
+        return tuple(deed.what for deed in self._recording.log)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Those that altered something."""
+        return self._recording.changes

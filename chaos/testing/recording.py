@@ -1,0 +1,179 @@
+"""A host that writes down everything done to it, and can die in the middle.
+
+Wraps any `Host`, in memory or real. `changes` are the deeds that alter the world; looks are not among them. With
+`cut_at` set the caller is cancelled at that call, before or after it has its effect, and can do nothing from then on,
+as if it had been killed there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from chaos.ports import (
+    Clock,
+    ConnectResult,
+    Files,
+    Host,
+    Http,
+    HttpReply,
+    Network,
+    Processes,
+    ProcessId,
+    ProcessState,
+    Wire,
+)
+
+T = TypeVar("T")
+_LOOKING = ("GET", "HEAD")
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One call on a port, in words: `signal 4711 9`, `POST unix:///s.sock:/targets/tools/hold`."""
+
+    what: str
+    changes: bool
+
+
+@dataclass
+class Recording:
+    """The log of a host and the place where its user dies. `host` is the wrapped host to hand out."""
+
+    inner: Host
+    log: list[Deed] = field(default_factory=list)
+    cut_at: int | None = None
+    cut_after_effect: bool = False
+    _calls: int = 0
+    _cut: bool = False
+
+    @property
+    def host(self) -> Host:
+        """The same world, recorded."""
+        return Host(
+            clock=_RecordedClock(self, self.inner.clock),
+            processes=_RecordedProcesses(self, self.inner.processes),
+            network=_RecordedNetwork(self, self.inner.network),
+            http=_RecordedHttp(self, self.inner.http),
+            files=_RecordedFiles(self, self.inner.files),
+        )
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What was altered, in order."""
+        return tuple(deed.what for deed in self.log if deed.changes)
+
+    def do(self, what: str, effect: Callable[[], T], *, changes: bool = False) -> T:
+        """One call that needs no waiting."""
+        here = self._begin(what, changes=changes)
+        if here and not self.cut_after_effect:
+            self._die()
+        result = effect()
+        if here:
+            self._die()
+        return result
+
+    async def wait(self, what: str, effect: Callable[[], Awaitable[T]], *, changes: bool = False) -> T:
+        """One call that is waited for."""
+        here = self._begin(what, changes=changes)
+        if here and not self.cut_after_effect:
+            self._die()
+        result = await effect()
+        if here:
+            self._die()
+        return result
+
+    def _begin(self, what: str, *, changes: bool) -> bool:
+        """Write the call down; whether it is the one to be cut at."""
+        if self._cut:
+            self._die()
+        self._calls += 1
+        self.log.append(Deed(what, changes))
+        return self.cut_at == self._calls
+
+    def _die(self) -> None:
+        self._cut = True
+        raise asyncio.CancelledError
+
+
+@dataclass(frozen=True)
+class _RecordedClock:
+    recording: Recording
+    inner: Clock
+
+    def now(self) -> float:
+        return self.inner.now()
+
+    def wall(self) -> float:
+        return self.inner.wall()
+
+    def boot_id(self) -> str:
+        return self.inner.boot_id()
+
+    async def sleep_until(self, when: float) -> None:
+        await self.recording.wait(f"sleep until {when}", lambda: self.inner.sleep_until(when))
+
+
+@dataclass(frozen=True)
+class _RecordedProcesses:
+    recording: Recording
+    inner: Processes
+
+    def identify(self, pid: int) -> ProcessId | None:
+        return self.recording.do(f"identify {pid}", lambda: self.inner.identify(pid))
+
+    def state(self, process: ProcessId) -> ProcessState | None:
+        return self.recording.do(f"state {process.pid}", lambda: self.inner.state(process))
+
+    def children(self, process: ProcessId) -> tuple[ProcessId, ...]:
+        return self.recording.do(f"children {process.pid}", lambda: self.inner.children(process))
+
+    def signal(self, process: ProcessId, number: int) -> bool:
+        what = f"signal {process.pid} {int(number)}"
+        return self.recording.do(what, lambda: self.inner.signal(process, number), changes=True)
+
+
+@dataclass(frozen=True)
+class _RecordedNetwork:
+    recording: Recording
+    inner: Network
+
+    async def connect(self, address: str, timeout_s: float) -> ConnectResult:
+        return await self.recording.wait(f"connect {address}", lambda: self.inner.connect(address, timeout_s))
+
+    async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
+        what = f"round trip {address}"
+        return await self.recording.wait(what, lambda: self.inner.round_trip(address, wire, timeout_s))
+
+
+@dataclass(frozen=True)
+class _RecordedHttp:
+    recording: Recording
+    inner: Http
+
+    async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
+        def effect() -> Awaitable[HttpReply]:
+            return self.inner.call(method, url, json, timeout_s=timeout_s)
+
+        return await self.recording.wait(f"{method} {url}", effect, changes=method not in _LOOKING)
+
+
+@dataclass(frozen=True)
+class _RecordedFiles:
+    recording: Recording
+    inner: Files
+
+    def read(self, path: Path) -> str | None:
+        return self.recording.do(f"read {path}", lambda: self.inner.read(path))
+
+    def write_atomic(self, path: Path, text: str) -> None:
+        self.recording.do(f"write {path}", lambda: self.inner.write_atomic(path, text), changes=True)
+
+    def remove(self, path: Path) -> None:
+        self.recording.do(f"remove {path}", lambda: self.inner.remove(path), changes=True)
+
+    def names(self, folder: Path) -> tuple[str, ...]:
+        return self.recording.do(f"names {folder}", lambda: self.inner.names(folder))

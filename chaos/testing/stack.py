@@ -1,0 +1,230 @@
+"""Parts of an in-memory stack: a process table, a supervisor and a fault proxy that answer as the real ones do.
+
+They hold state and answer calls; nothing waits here except a restart, which is a timer of the running loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import signal as signals
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaos.inventory import Target
+from chaos.ports import HttpReply, ProcessId, ProcessState
+
+_DEADLY = (signals.SIGKILL, signals.SIGTERM, signals.SIGINT)
+
+
+def reply(status: int, body: Any = None) -> HttpReply:
+    """A JSON reply."""
+    return HttpReply(status=status, body="" if body is None else json.dumps(body), headers={})
+
+
+@dataclass
+class _Process:
+    id: ProcessId
+    parent: int | None
+    state: ProcessState = "S"
+
+
+class ProcessTable:
+    """The `Processes` port. Numbers are never reused; a child dies with its parent."""
+
+    def __init__(self) -> None:
+        """No process yet."""
+        self._table: dict[int, _Process] = {}
+        self._next = 4000
+        self.on_death: list[Callable[[int], None]] = []
+
+    def spawn(self, parent: int | None = None) -> ProcessId:
+        """A new sleeping process."""
+        self._next += 1
+        made = _Process(ProcessId(self._next, self._next * 10), parent)
+        self._table[self._next] = made
+        return made.id
+
+    def identify(self, pid: int) -> ProcessId | None:
+        """The live process with this number."""
+        found = self._table.get(pid)
+        return found.id if found else None
+
+    def state(self, process: ProcessId) -> ProcessState | None:
+        """Its state letter, None when it is gone."""
+        found = self._table.get(process.pid)
+        return found.state if found and found.id == process else None
+
+    def children(self, process: ProcessId) -> tuple[ProcessId, ...]:
+        """Live direct children."""
+        return tuple(child.id for child in self._table.values() if child.parent == process.pid)
+
+    def signal(self, process: ProcessId, number: int) -> bool:
+        """Stop, wake or kill; other signals are ignored."""
+        found = self._table.get(process.pid)
+        if not found or found.id != process:
+            return False
+        if number == signals.SIGSTOP:
+            found.state = "T"
+        elif number == signals.SIGCONT:
+            found.state = "S"
+        elif number in _DEADLY:
+            self._die(found)
+        return True
+
+    def _die(self, process: _Process) -> None:
+        for child in self.children(process.id):
+            self._die(self._table[child.pid])
+        self._table.pop(process.id.pid, None)
+        for tell in self.on_death:
+            tell(process.id.pid)
+
+
+@dataclass
+class FakeTarget:
+    """One target: its inventory record, how many processes it starts, and who holds it dead."""
+
+    record: Target
+    processes: int
+    holds: set[str] = field(default_factory=set)
+    starting: bool = False
+
+
+class FakeSupervisor:
+    """Starts what died unless a hold keeps it dead, and answers the control API. `absent` makes its socket vanish."""
+
+    def __init__(self, socket: str, processes: ProcessTable, *, restart_s: float = 0.05) -> None:
+        """A restart takes `restart_s` of virtual time."""
+        self.socket = socket
+        self.absent = False
+        self.targets: dict[str, FakeTarget] = {}
+        self._processes = processes
+        self._restart_s = restart_s
+        processes.on_death.append(self._on_death)
+
+    def add(self, record: Target, processes: int) -> Target:
+        """Start a target; gives its record with the numbers of its processes."""
+        self.targets[record.name] = FakeTarget(record, processes)
+        self._start(self.targets[record.name])
+        return self.targets[record.name].record
+
+    def answer(self, method: str, route: str, body: Any) -> HttpReply:
+        """GET /status, POST /targets/{name}/hold and /release."""
+        if (method, route) == ("GET", "/status"):
+            return reply(200, self._status())
+        _, folder, name, verb = (*route.split("/"), "", "", "")[:4]
+        if method != "POST" or folder != "targets" or verb not in ("hold", "release"):
+            return reply(404, {"error": f"no such route: {route}"})
+        if name not in self.targets:
+            return reply(404, {"error": f"no such target: {name}"})
+        target = self.targets[name]
+        if verb == "hold":
+            target.holds.add(body["by"])
+        else:
+            target.holds.discard(body["by"])
+            self._start_later(target)
+        return reply(200, {"holds": sorted(target.holds)})
+
+    def alive(self, target: FakeTarget) -> bool:
+        """Whether its first process lives."""
+        return bool(target.record.pids) and self._processes.identify(target.record.pids[0]) is not None
+
+    def _status(self) -> Mapping[str, Any]:
+        records = [
+            {**target.record.to_json(), "state": self._state(target), "holds": sorted(target.holds)}
+            for target in self.targets.values()
+        ]
+        return {"version": 1, "targets": records}
+
+    def _state(self, target: FakeTarget) -> str:
+        if self.alive(target):
+            return "ready"
+        return "held" if target.holds else "starting"
+
+    def _on_death(self, pid: int) -> None:
+        for target in self.targets.values():
+            if target.record.pids[:1] == (pid,):
+                self._start_later(target)
+
+    def _start_later(self, target: FakeTarget) -> None:
+        if not target.holds and not target.starting and not self.alive(target):
+            target.starting = True
+            asyncio.get_running_loop().call_later(self._restart_s, self._start, target)
+
+    def _start(self, target: FakeTarget) -> None:
+        target.starting = False
+        if target.holds:
+            return
+        first = self._processes.spawn()
+        more = [self._processes.spawn(first.pid) for _ in range(target.processes - 1)]
+        pids = (first.pid, *(process.pid for process in more))
+        target.record = dataclasses.replace(
+            target.record, pids=pids, handles={**target.record.handles, "process_group": first.pid}
+        )
+
+
+@dataclass
+class FakeListener:
+    """One listener of the fault proxy."""
+
+    name: str
+    listen: str
+    upstream: str
+    enabled: bool = True
+    toxics: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def delay_s(self) -> float:
+        """What its latency toxics add to a round trip."""
+        delays_ms = [float(t["attributes"]["latency"]) for t in self.toxics if t["type"] == "latency"]
+        return sum(delays_ms) / 1000
+
+    def to_json(self) -> dict[str, Any]:
+        """As the contract shows a proxy."""
+        return dataclasses.asdict(self)
+
+
+class FakeProxy:
+    """Answers those Toxiproxy calls that faults make. `absent` makes its admin port refuse."""
+
+    def __init__(self, admin: str) -> None:
+        """No listener yet."""
+        self.admin = admin
+        self.absent = False
+        self.listeners: dict[str, FakeListener] = {}
+
+    def add(self, name: str, listen: str, upstream: str) -> None:
+        """Listen for a target."""
+        self.listeners[name] = FakeListener(name, listen, upstream)
+
+    def at(self, address: str) -> FakeListener | None:
+        """The listener of this address."""
+        return next((one for one in self.listeners.values() if one.listen == address), None)
+
+    def answer(self, method: str, route: str, body: Any) -> HttpReply:
+        """Routes under /proxies/{name}; status codes as in the contract."""
+        _, folder, name, toxics, toxic = (*route.split("/"), "", "", "", "")[:5]
+        listener = self.listeners.get(name)
+        if folder != "proxies" or listener is None:
+            return reply(404, {"error": "proxy not found", "status": 404})
+        if toxics:
+            return self._toxic(method, listener, toxic, body)
+        if method in ("POST", "PATCH"):
+            listener.enabled = body.get("enabled", listener.enabled)
+        return reply(200, listener.to_json())
+
+    def _toxic(self, method: str, listener: FakeListener, name: str, body: Any) -> HttpReply:
+        if method == "POST":
+            if any(one["name"] == body["name"] for one in listener.toxics):
+                return reply(409, {"error": "toxic already exists", "status": 409})
+            listener.toxics.append(dict(body))
+            return reply(200, body)
+        found = next((one for one in listener.toxics if one["name"] == name), None)
+        if found is None:
+            return reply(404, {"error": "toxic not found", "status": 404})
+        if method == "DELETE":
+            listener.toxics.remove(found)
+            return reply(204)
+        return reply(200, found)

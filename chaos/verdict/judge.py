@@ -1,0 +1,171 @@
+"""Evidence to verdict: preconditions first, then every hypothesis, then the exit code. Pure.
+
+    interval wholly inside the bound ──► upheld
+    interval wholly outside          ──► refuted
+    anything else, or nothing known  ──► inconclusive, with what would settle it
+
+The same evidence gives the same verdict, today and in a year.
+"""
+
+from __future__ import annotations
+
+from chaos.journal.evidence import Evidence
+from chaos.journal.record import OUTCOMES
+from chaos.spec.model import Experiment, Hypothesis
+from chaos.verdict.measures.measure import CarriesBound, Estimator
+from chaos.verdict.outcome import (
+    HARNESS_ERROR,
+    NOT_REVERTED,
+    STOPPED,
+    Estimate,
+    FaultProof,
+    Judged,
+    Precondition,
+    Truth,
+    Verdict,
+    exit_code_of,
+    merge,
+    worst,
+)
+from chaos.verdict.preconditions import planned_requests, preconditions
+from chaos.verdict.proofs import prove, revert_failed
+from chaos.verdict.view import Bound, View
+from chaos.verdict.windows import RunTimes, times_of
+from chaos.verdict.wording import say, say_bound, say_interval
+
+_CODE_OF_ENDING = {"stopped": STOPPED, "gate_not_met": STOPPED, "failed": HARNESS_ERROR}
+
+
+def judge(experiment: Experiment, evidence: Evidence) -> Verdict:
+    """The verdict of one run. Never raises for damaged or missing evidence: that is what inconclusive is for."""
+    times = times_of(experiment, evidence)
+    proofs = prove(experiment, evidence)
+    conditions = preconditions(evidence, proofs)
+    unmet = tuple(c for c in conditions if not c.held)
+    hypotheses = tuple(judge_hypothesis(h, evidence, times, unmet) for h in experiment.hypotheses)
+    truth: Truth = "inconclusive" if unmet else merge(h.verdict for h in hypotheses)
+    header = evidence.header
+    return Verdict(
+        run=str(header.get("run", "")),
+        experiment=experiment.name,
+        title=experiment.title,
+        fingerprint=str(header.get("fingerprint", "")),
+        seed=int(header.get("seed", 0)),
+        profile=str(header.get("profile", "")),
+        weaknesses=tuple(header.get("weaknesses", ())),
+        verdict=truth,
+        exit_code=worst([exit_code_of(truth), *_codes(evidence, proofs)]),
+        why=_why(truth, unmet, hypotheses),
+        preconditions=conditions,
+        faults=proofs,
+        hypotheses=hypotheses,
+        requests=count_requests(evidence),
+        notes=tuple(str(r.fields.get("text", "")) for r in evidence.of_kind("note")),
+        extra={"windows": {w.name: [list(span) for span in w.spans] for w in times.windows.values()}},
+    )
+
+
+def judge_hypothesis(
+    hypothesis: Hypothesis, evidence: Evidence, times: RunTimes, unmet: tuple[Precondition, ...] = ()
+) -> Judged:
+    """One hypothesis. With a precondition unmet it is inconclusive and says what the numbers alone would have said."""
+    measure = hypothesis.measure
+    bound = bound_of(hypothesis)
+    estimate = _estimate(hypothesis, evidence, times, bound)
+    alone = decide(estimate, bound)
+    told = _tell(estimate, bound, measure.unit)
+    truth: Truth = "inconclusive" if unmet else alone
+    settle = (estimate.to_settle or _settle(estimate)) if truth == "inconclusive" else None
+    if unmet:
+        told = f"not met: {unmet[0].name} ({unmet[0].why}). The numbers alone: {alone}, {told}"
+        settle = f"a run in which this holds: {unmet[0].name}"
+    return Judged(
+        name=hypothesis.name,
+        verdict=truth,
+        measure=measure.name,
+        unit=measure.unit,
+        window=hypothesis.window,
+        value=estimate.value,
+        interval=estimate.interval,
+        n=estimate.n,
+        bound={k: v for k, v in (("at_least", bound.at_least), ("at_most", bound.at_most)) if v is not None},
+        why=told,
+        to_settle=settle,
+    )
+
+
+def bound_of(hypothesis: Hypothesis) -> Bound:
+    """The claim: `at_least` and `at_most`, or what the measure itself carries."""
+    if isinstance(hypothesis.measure, CarriesBound):
+        return hypothesis.measure.carried_bound()
+    return Bound(hypothesis.at_least, hypothesis.at_most)
+
+
+def decide(estimate: Estimate, bound: Bound) -> Truth:
+    """The three-valued answer from interval and bound; nothing known is never upheld."""
+    if estimate.missing is not None or estimate.interval is None:
+        return "inconclusive"
+    low, high = estimate.interval
+    least = float("-inf") if bound.at_least is None else bound.at_least
+    most = float("inf") if bound.at_most is None else bound.at_most
+    if high < least or low > most:
+        return "refuted"
+    return "upheld" if least <= low and high <= most else "inconclusive"
+
+
+def _estimate(hypothesis: Hypothesis, evidence: Evidence, times: RunTimes, bound: Bound) -> Estimate:
+    measure = hypothesis.measure
+    if not isinstance(measure, Estimator):
+        return Estimate(None, missing=f"{measure.name} cannot be estimated")
+    if not measure.needs_window:
+        return measure.estimate(View(evidence, times, None, bound))
+    window = times.windows.get(hypothesis.window or "")
+    if window is None:
+        return Estimate(None, missing=f"the window {hypothesis.window} never opened")
+    trimmed = window.after(hypothesis.grace)
+    if not trimmed.spans:
+        return Estimate(None, missing=f"the window {hypothesis.window} ended within its grace of {hypothesis.grace}")
+    return measure.estimate(View(evidence, times, trimmed, bound))
+
+
+def _tell(estimate: Estimate, bound: Bound, unit: str) -> str:
+    """`99.33% (98.1% to 99.8%), wanted at least 99%: 298 of 300 requests`."""
+    if estimate.missing is not None:
+        return estimate.missing
+    value, interval = say(estimate.value, unit), say_interval(estimate.interval, unit)
+    found = interval if estimate.value is None else value
+    if estimate.value is not None and estimate.interval and estimate.interval[0] != estimate.interval[1]:
+        found = f"{value} ({interval})"
+    return f"{found}, wanted {say_bound(bound, unit)}" + (f": {estimate.detail}" if estimate.detail else "")
+
+
+def _settle(estimate: Estimate) -> str:
+    return f"a run in which this is not missing: {estimate.missing}" if estimate.missing else "more data in this window"
+
+
+def _codes(evidence: Evidence, proofs: tuple[FaultProof, ...]) -> list[int]:
+    """Exit codes beyond the verdict's own: stopped, failed, not reverted."""
+    end = evidence.last("run_finished")
+    codes = [NOT_REVERTED for proof in proofs if revert_failed(proof, evidence)]
+    ending = _CODE_OF_ENDING.get(str(end.fields.get("ending"))) if end else None
+    return codes if ending is None else [*codes, ending]
+
+
+def _why(truth: Truth, unmet: tuple[Precondition, ...], hypotheses: tuple[Judged, ...]) -> str:
+    if unmet:
+        return "not met: " + "; ".join(f"{c.name} ({c.why})" for c in unmet)
+    names = [h.name for h in hypotheses if h.verdict == truth]
+    if truth == "upheld":
+        return f"all {len(names)} hypotheses hold"
+    return (
+        f"{len(names)} of {len(hypotheses)} hypotheses {truth}: {', '.join(names)}" if hypotheses else "no hypothesis"
+    )
+
+
+def count_requests(evidence: Evidence) -> dict[str, int]:
+    """Planned requests and how they ended."""
+    outcomes = evidence.samples.finals.outcome
+    return {
+        "planned": sum(planned_requests(evidence).values()),
+        **{name: int((outcomes == name).sum()) for name in OUTCOMES},
+    }

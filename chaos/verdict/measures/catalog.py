@@ -1,0 +1,40 @@
+"""The list of measures, explicit: to add one, write its file and name it here."""
+
+from __future__ import annotations
+
+from chaos.verdict.measures.degraded_ratio import DegradedRatio
+from chaos.verdict.measures.e2e import E2e
+from chaos.verdict.measures.event import Event
+from chaos.verdict.measures.itl import Itl
+from chaos.verdict.measures.load_lateness import LoadLateness
+from chaos.verdict.measures.measure import Estimator
+from chaos.verdict.measures.metric import Metric
+from chaos.verdict.measures.recall import Recall
+from chaos.verdict.measures.recovery_time import RecoveryTime
+from chaos.verdict.measures.requests_running import RequestsRunning
+from chaos.verdict.measures.retry_amplification import RetryAmplification
+from chaos.verdict.measures.shed_ratio import ShedRatio
+from chaos.verdict.measures.success_ratio import SuccessRatio
+from chaos.verdict.measures.ttft import Ttft
+
+MEASURES: tuple[type[Estimator], ...] = (
+    SuccessRatio,
+    DegradedRatio,
+    ShedRatio,
+    Ttft,
+    Itl,
+    E2e,
+    Recall,
+    RetryAmplification,
+    RecoveryTime,
+    Event,
+    Metric,
+    RequestsRunning,
+    LoadLateness,
+)
+"""Every measure a hypothesis can use, in the order in which people read them."""
+
+
+def by_name() -> dict[str, type[Estimator]]:
+    """The catalog by the name used in experiment files."""
+    return {measure.name: measure for measure in MEASURES}

@@ -1,0 +1,82 @@
+"""Did the stack do what it should, and when? The stack's own structured events, timed by its own monotonic clock."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaos.journal.record import Record
+from chaos.settings import setting
+from chaos.spec.model import Unit
+from chaos.units import Duration
+from chaos.verdict.events import happened_at, polled_until
+from chaos.verdict.outcome import Estimate
+from chaos.verdict.view import Bound, View
+from chaos.verdict.windows import RunTimes
+
+
+@dataclass(frozen=True)
+class Event:
+    """See `summary`. Written `event: NAME` in the file."""
+
+    name: ClassVar[str] = "event"
+    summary: ClassVar[str] = "delay until the first event of a name after a fault starts or ends"
+    unit: ClassVar[Unit] = "duration"
+    needs_window: ClassVar[bool] = False
+
+    event: str = setting("name of the event, such as breaker_opened")
+    within: Duration = setting("longest delay")
+    of: str = setting("what the delay counts from: NAME.start or NAME.end of a fault")
+    dependency: str | None = setting("only events of this dependency", default=None)
+    replica: str | None = setting("only events of this replica", default=None)
+
+    def carried_bound(self) -> Bound:
+        """The claim is part of the settings."""
+        return Bound(at_most=float(self.within))
+
+    def estimate(self, view: View) -> Estimate:
+        """Exact delay of the first match; without one at least as long as events were listened to."""
+        anchor = anchor_of(self.of, view.times)
+        if anchor is None:
+            return Estimate(None, missing=f"{self.of} never came")
+        since, zero = anchor
+        found = [happened_at(r) for r in view.evidence.of_kind("event") if self._matches(r) and happened_at(r) >= since]
+        if found:
+            delay = max(0.0, min(found) - zero)
+            return Estimate(delay, (delay, delay), len(found), detail=f"{self._words()} after {self.of}")
+        heard = polled_until(view.evidence)
+        if heard is None or heard <= zero:
+            return Estimate(None, missing=f"nobody listened to the stack's events after {self.of}")
+        observed = heard - zero
+        wait = f"listen longer than {self.within} after {self.of}: a longer recovery window"
+        return Estimate(
+            None, (observed, math.inf), 0, detail=f"no {self._words()} within {observed:.1f}s", to_settle=wait
+        )
+
+    def _matches(self, record: Record) -> bool:
+        told = record.fields
+        return (
+            told.get("name") == self.event
+            and self.dependency in (None, told.get("dependency"))
+            and self.replica in (None, told.get("replica"))
+        )
+
+    def _words(self) -> str:
+        who = ", ".join(part for part in (self.dependency, self.replica) if part)
+        return f"{self.event} ({who})" if who else self.event
+
+
+def anchor_of(of: str, times: RunTimes) -> tuple[float, float] | None:
+    """(first instant from which events count, zero of the delay) for `NAME.start` or `NAME.end`.
+
+    A revert takes effect a little before it is recorded as done. Events therefore count from the last look that still
+    saw the fault, and one that comes before the record has a delay of 0.
+    """
+    name, _, edge = of.rpartition(".")
+    injected, reverted = times.faults.get(name, (None, None))
+    if edge == "start" and injected is not None:
+        return injected, injected
+    if edge == "end" and reverted is not None:
+        return min(times.last_seen.get(name, reverted), reverted), reverted
+    return None

@@ -1,0 +1,99 @@
+"""How long after the faults were gone did users go on suffering?
+
+Time is cut into slices of one second from the last revert on; a request belongs to the slice in which it was due. A
+slice is *back* when its level is no worse than the baseline's by more than the margin. Recovery time is the start of
+the first row of three slices that are back, unless three slices in a row later are not: then the search begins again
+behind that relapse. So neither one lucky second nor a short calm before the next collapse counts, a second in which
+nobody asked is not back, and requests that were due before the revert are charged to the fault.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from chaos.settings import setting
+from chaos.spec.model import Unit
+from chaos.verdict.latency import e2e_s, ttft_s
+from chaos.verdict.outcome import Estimate
+from chaos.verdict.shares import SHED, SUCCESS, degraded_share
+from chaos.verdict.signals import SLICE_S, Signal, share_signal, wait_signal
+from chaos.verdict.statistics import Floats
+from chaos.verdict.view import View
+
+IN_A_ROW = 3
+_FEWEST_BASELINE_SLICES = 5
+_NOISE_QUANTILE = 0.95
+
+
+@dataclass(frozen=True)
+class RecoveryTime:
+    """See `summary`."""
+
+    name: ClassVar[str] = "recovery_time"
+    summary: ClassVar[str] = "time from the last revert until the signal is as good as in the baseline, and stays so"
+    unit: ClassVar[Unit] = "duration"
+    needs_window: ClassVar[bool] = False
+
+    of: Literal["success_ratio", "degraded_ratio", "shed_ratio", "ttft", "e2e"] = setting(
+        "which signal has to come back; for ttft and e2e its p90 a second", default="success_ratio"
+    )
+    reason: str | None = setting("with degraded_ratio: only this reason", default=None)
+    load: str | None = setting("only this load; default all", default=None)
+
+    def estimate(self, view: View) -> Estimate:
+        """Seconds, known to one slice. Not back at the end of the load: at least as long as was watched."""
+        signal, times = self._signal(), view.times
+        baseline = times.windows.get("baseline")
+        if baseline is None or times.last_revert is None or times.load_end is None:
+            return Estimate(None, missing="the run has no baseline or no revert to count from")
+        level = signal.level(view, self.load, baseline)
+        slices = signal.slices(view, self.load, baseline.start, baseline.end)
+        if level is None or np.isfinite(slices).sum() < _FEWEST_BASELINE_SLICES:
+            return Estimate(None, missing=f"fewer than {_FEWEST_BASELINE_SLICES} seconds of baseline to compare with")
+        if not signal.steady(level):
+            return Estimate(None, missing=f"the baseline itself was no steady state ({self.of} {level:.3g})")
+        margin = max(signal.floor(level), noise(signal.worse_by(slices, level)))
+        after = signal.slices(view, self.load, times.last_revert, times.load_end)
+        return from_slices(signal.worse_by(after, level) <= margin)
+
+    def _signal(self) -> Signal:
+        return {
+            "success_ratio": lambda: share_signal(SUCCESS, rising_is_good=True),
+            "degraded_ratio": lambda: share_signal(degraded_share(self.reason), rising_is_good=False),
+            "shed_ratio": lambda: share_signal(SHED, rising_is_good=False),
+            "ttft": lambda: wait_signal(ttft_s),
+            "e2e": lambda: wait_signal(e2e_s),
+        }[self.of]()
+
+
+def noise(worse_by: Floats) -> float:
+    """How much worse than its own level an undisturbed second is at the 95th percentile."""
+    finite = worse_by[np.isfinite(worse_by)]
+    return max(0.0, float(np.quantile(finite, _NOISE_QUANTILE))) if len(finite) else 0.0
+
+
+def from_slices(back: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Estimate:
+    """Recovery time from one flag a slice; see the head of this module."""
+    found, good, bad = None, 0, 0
+    for index, is_back in enumerate(back.tolist()):
+        good, bad = (good + 1, 0) if is_back else (0, bad + 1)
+        if found is None and good == IN_A_ROW:
+            found = index - IN_A_ROW + 1
+        if bad == IN_A_ROW:
+            found = None
+    watched = len(back) * SLICE_S
+    if found is None:
+        at_least = (len(back) - good) * SLICE_S
+        longer = "a longer recovery window: the load ended before the signal was back"
+        return Estimate(
+            None, (at_least, math.inf), len(back), detail=f"not back within {watched:.0f}s", to_settle=longer
+        )
+    value = found * SLICE_S
+    finer = "the bound lies inside the one second that recovery is known to: another bound"
+    return Estimate(
+        value, (max(0.0, value - SLICE_S), value), len(back), detail=f"watched for {watched:.0f}s", to_settle=finer
+    )

@@ -1,0 +1,120 @@
+"""What must be true before any number means anything; what is not makes the run inconclusive.
+
+The limits, and why: at least 99 % of the planned requests sent, because a smaller shortfall moves a ratio by less
+than its interval at the sizes we ask for; a p99 lateness of at most 250 ms, a quarter of the one-second slices that
+recovery is measured in (latency counts from the intended send, so lateness can only make the stack look worse, never
+better); at most 1 % indeterminate requests, because those are left out of ratios and could carry a verdict either
+way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from chaos.journal.evidence import Evidence
+from chaos.verdict.outcome import FaultProof, Precondition
+from chaos.verdict.statistics import quantile
+from chaos.verdict.view import UNDECIDED, first_attempts
+
+LEAST_SENT = 0.99
+MOST_LATENESS_S = 0.25
+MOST_INDETERMINATE = 0.01
+
+
+def preconditions(evidence: Evidence, proofs: Iterable[FaultProof]) -> tuple[Precondition, ...]:
+    """All preconditions in the order in which a person would ask for them."""
+    return (
+        journal_intact(evidence),
+        gate_held(evidence),
+        ran_to_its_end(evidence),
+        books_balance(evidence),
+        load_delivered(evidence),
+        answers_known(evidence),
+        *(check for proof in proofs for check in (fault_confirmed(proof), fault_gone(proof))),
+    )
+
+
+def journal_intact(evidence: Evidence) -> Precondition:
+    """No byte was changed, nothing is cut off, nothing is missing."""
+    why = "; ".join(str(problem) for problem in evidence.problems) or "every record follows from the one before, sealed"
+    return Precondition("journal intact", not evidence.problems, why)
+
+
+def gate_held(evidence: Evidence) -> Precondition:
+    """Users were served before anything was broken."""
+    gate = evidence.last("gate")
+    if gate is None:
+        return Precondition("gate held", held=False, why="the gate was never asked")
+    return Precondition("gate held", bool(gate.fields.get("held")), str(gate.fields.get("why", "")))
+
+
+def ran_to_its_end(evidence: Evidence) -> Precondition:
+    """Nobody and nothing ended the run early."""
+    end = evidence.last("run_finished")
+    if end is None:
+        return Precondition("ran to its end", held=False, why="interrupted: the journal has no end of the run")
+    ending, why = str(end.fields.get("ending")), str(end.fields.get("why") or "")
+    held = ending == "completed"
+    return Precondition(
+        "ran to its end", held, "every step was carried out" if held else f"{ending}: {why}".rstrip(": ")
+    )
+
+
+def planned_requests(evidence: Evidence) -> Mapping[str, int]:
+    """Planned requests by load, from the record that opened the load."""
+    started = evidence.first("load_started")
+    loads = started.fields.get("loads", ()) if started else ()
+    return {str(load["name"]): int(load["planned"]) for load in loads}
+
+
+def books_balance(evidence: Evidence) -> Precondition:
+    """Every planned request ended in exactly one outcome: none lost, none counted twice."""
+    planned, finals = planned_requests(evidence), evidence.samples.finals
+    if not planned:
+        return Precondition("books balance", held=False, why="no load was started")
+    rows = Counter(finals.load.tolist())
+    unique = Counter(load for load, _ in set(zip(finals.load.tolist(), finals.request.tolist(), strict=True)))
+    wrong = [
+        f"{name}: {planned.get(name, 0)} planned, {rows[name]} outcomes of {unique[name]} requests"
+        for name in sorted(set(planned) | set(rows))
+        if not planned.get(name, 0) == rows[name] == unique[name]
+    ]
+    total = sum(planned.values())
+    return Precondition("books balance", not wrong, "; ".join(wrong) or f"{total} planned, {total} outcomes")
+
+
+def load_delivered(evidence: Evidence) -> Precondition:
+    """The load was really sent, and on time."""
+    samples, planned = evidence.samples, sum(planned_requests(evidence).values())
+    first = first_attempts(samples)
+    sent = int(first.sum())
+    if not planned or not sent:
+        return Precondition("load delivered", held=False, why="nothing was sent")
+    late_s = quantile(np.asarray((samples.sent_s - samples.intended_s)[first]), 0.99)
+    held = sent >= LEAST_SENT * planned and late_s <= MOST_LATENESS_S
+    return Precondition("load delivered", held, f"{sent} of {planned} requests sent, p99 {late_s * 1e3:.1f} ms late")
+
+
+def answers_known(evidence: Evidence) -> Precondition:
+    """The client knows how nearly every request ended."""
+    finals = evidence.samples.finals
+    unknown = int((finals.outcome == UNDECIDED).sum()) if len(finals) else 0
+    held = unknown <= MOST_INDETERMINATE * len(finals)
+    return Precondition("answers known", held, f"{unknown} of {len(finals)} requests indeterminate")
+
+
+def fault_confirmed(proof: FaultProof) -> Precondition:
+    """Somebody else than the fault itself saw it bite, from its start to its end."""
+    if proof.injected_at is None:
+        return Precondition(f"fault {proof.name} confirmed", held=False, why="it was never injected")
+    return Precondition(f"fault {proof.name} confirmed", proof.confirmed, proof.what)
+
+
+def fault_gone(proof: FaultProof) -> Precondition:
+    """Somebody saw the target work again."""
+    by = f"reverted by {proof.reverted_by}" if proof.reverted_by else "not reverted"
+    why = f"{by}, seen to be gone" if proof.gone else f"{by}, not seen to be gone"
+    return Precondition(f"fault {proof.name} gone", proof.gone or proof.injected_at is None, why)

@@ -1,0 +1,43 @@
+"""Numbers as people read them, the same in every sentence of a verdict and a report."""
+
+from __future__ import annotations
+
+import math
+
+from chaos.units import Duration
+from chaos.verdict.view import Bound
+
+
+def say(value: float | None, unit: str) -> str:
+    """A value in the unit of its measure: `99.8%`, `412ms`, `1.5s`, `1.07`, `0`; `never` for an endless wait."""
+    if value is None:
+        return "-"
+    if math.isinf(value):
+        return "never" if unit == "duration" else "no limit"
+    if unit == "ratio":
+        return f"{value * 100:.4g}%" if value != 0 else "0%"
+    if unit == "duration":
+        return str(Duration(float(f"{value:.3g}")))
+    return f"{value:.4g}"
+
+
+def say_interval(interval: tuple[float, float] | None, unit: str) -> str:
+    """`99.1% to 99.9%`; one number where there is no doubt; `at least 12s` where the upper side is open."""
+    if interval is None:
+        return "-"
+    low, high = interval
+    if low == high:
+        return f"exactly {say(low, unit)}" if math.isfinite(low) else say(low, unit)
+    if math.isinf(high):
+        return f"at least {say(low, unit)}"
+    return f"{say(low, unit)} to {say(high, unit)}"
+
+
+def say_bound(bound: Bound, unit: str) -> str:
+    """`at least 99%`, `at most 1.5s`, or both."""
+    parts = [
+        f"{words} {say(limit, unit)}"
+        for words, limit in (("at least", bound.at_least), ("at most", bound.at_most))
+        if limit is not None
+    ]
+    return " and ".join(parts) or "no bound"

@@ -1,0 +1,121 @@
+"""Builds the bundled stack from its topology and runs it: the one place where all pieces meet."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from target_stack.addresses import AddressBook
+from target_stack.children import Children
+from target_stack.config import TargetSpec, Topology, component_config
+from target_stack.control import open_control
+from target_stack.parts import Component, Part, Postgres, Proxy
+from target_stack.process import Account
+from target_stack.supervisor import Seat, Supervisor
+from target_stack.vector_store.accounts import reachable_copy
+from target_stack.vector_store.cluster import Cluster, find_installation
+from target_stack.weaknesses import Weakness, plant
+from target_stack.workspace import Workspace
+
+PROXY = "proxy"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run: the topology, the mistakes in it, the proxy's command line if there shall be one.
+
+    `account` is the user for what must not run as root, or None when we are not root.
+    """
+
+    topology: Topology
+    weaknesses: Sequence[Weakness]
+    proxy_command: str | None
+    account: Account | None
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes the parts. A part asks for its configuration when it starts, because addresses may have moved by then."""
+
+    order: Order
+    workspace: Workspace
+    book: AddressBook
+    children: Children
+    session: aiohttp.ClientSession
+
+    def _config(self, target: TargetSpec, listen: str) -> Mapping[str, Any]:
+        config = component_config(
+            self.order.topology,
+            target,
+            listen=listen,
+            address=self.book.for_clients(),
+            data_dir=str(self.workspace.folder(target.name)),
+        )
+        return plant(self.order.weaknesses, target.component, config)
+
+    def target(self, target: TargetSpec) -> Part:
+        """The part behind a target. Raises NoPostgres or OSError."""
+        log = self.workspace.log(target.name)
+        if target.component != "postgres":
+            return Component(
+                target.name, target.component, lambda listen: self._config(target, listen), self.session, log
+            )
+        account, binaries = self.order.account, find_installation()
+        if account:
+            binaries = reachable_copy(binaries, account, self.workspace.scratch.parent)
+        cluster = Cluster(binaries, self.workspace.folder(target.name, account))
+        return Postgres(target.name, cluster, account, self.children, log)
+
+    def seats(self, edge_taken: Callable[[str], None]) -> dict[str, Seat]:
+        """All parts in their places, the proxy first."""
+        parts: dict[str, Part] = {}
+        if self.order.proxy_command:
+            log, here = self.workspace.log(PROXY), Path.cwd()
+            parts[PROXY] = Proxy(PROXY, self.order.proxy_command, self.book.routes, edge_taken, self.session, here, log)
+        parts |= {target.name: self.target(target) for target in self.order.topology.targets}
+        return {name: Seat(name, part, self.workspace.log(name)) for name, part in parts.items()}
+
+
+async def run_bundled(order: Order, workspace: Workspace, line: socket.socket) -> None:
+    """Bring the stack up and keep it up until SIGTERM, SIGINT or `/shutdown`; `line` leads to the nursery.
+
+    Raises CannotStart, NurseryGone, NoFreePort, NoPostgres, SocketPathTooLong or OSError.
+    """
+    names = [target.name for target in order.topology.targets]
+    book = AddressBook(names, PROXY if order.proxy_command else None, random.Random())
+    children = Children()
+
+    def edge_taken(name: str) -> None:
+        book.move_edge(name)
+        supervisor.restart_gateway()
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
+        supervisor = Supervisor(
+            topology=order.topology,
+            weaknesses=[weakness.name for weakness in order.weaknesses],
+            seats=Builder(order, workspace, book, children, session).seats(edge_taken),
+            book=book,
+            children=children,
+            workspace=workspace,
+        )
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, supervisor.ask_to_stop)
+        (await children.connect(line, supervisor.on_exit)).add_done_callback(lambda _: supervisor.wake())
+        await _serve(supervisor, workspace)
+
+
+async def _serve(supervisor: Supervisor, workspace: Workspace) -> None:
+    control = await open_control(supervisor, workspace.control_socket)
+    try:
+        await supervisor.run()
+    finally:
+        await supervisor.stop()
+        await control.cleanup()

@@ -1,0 +1,139 @@
+"""The topology as checked values, and each component's configuration made from it; pure but for one file read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "tool")
+COMPONENTS = ("gateway", "engine", "embedder", "postgres", "tools")
+_TARGET_KEYS = ("name", "role", "node", "component", "settings")
+_TOPOLOGY_KEYS = ("version", "name", "profile", "targets")
+
+
+class BadTopology(ValueError):
+    """The topology file makes no sense; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    """One part of the stack as the file describes it."""
+
+    name: str
+    role: str
+    node: str | None
+    component: str
+    settings: Mapping[str, Any]
+
+    @property
+    def wire(self) -> str:
+        """What it speaks."""
+        return "postgres" if self.component == "postgres" else "http"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The whole stack as the file describes it."""
+
+    name: str
+    profile: str
+    targets: tuple[TargetSpec, ...]
+
+    def of_role(self, role: str) -> tuple[TargetSpec, ...]:
+        """All targets of a role, in the order of the file."""
+        return tuple(target for target in self.targets if target.role == role)
+
+
+def _checked_keys(record: Any, known: tuple[str, ...], where: str) -> Mapping[str, Any]:
+    if not isinstance(record, Mapping):
+        raise BadTopology(f"{where}: expected keys and values")
+    for key in record:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            raise BadTopology(f"{where}: unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return record
+
+
+def _one_of(value: Any, known: tuple[str, ...], where: str) -> str:
+    if value not in known:
+        raise BadTopology(f"{where}: {value!r} is none of {', '.join(known)}")
+    return str(value)
+
+
+def _target(record: Any, where: str) -> TargetSpec:
+    known = _checked_keys(record, _TARGET_KEYS, where)
+    if not isinstance(known.get("name"), str):
+        raise BadTopology(f"{where}: a target needs a name")
+    where = f"target {known['name']}"
+    return TargetSpec(
+        name=known["name"],
+        role=_one_of(known.get("role"), ROLES, f"{where}: role"),
+        node=known.get("node"),
+        component=_one_of(known.get("component"), COMPONENTS, f"{where}: component"),
+        settings=dict(known.get("settings") or {}),
+    )
+
+
+def parse_topology(record: Any) -> Topology:
+    """Check a decoded file. Raises BadTopology."""
+    known = _checked_keys(record, _TOPOLOGY_KEYS, "topology")
+    if known.get("version") != 1:
+        raise BadTopology(f"topology: version {known.get('version')!r}, expected 1")
+    targets = tuple(_target(t, f"target {n}") for n, t in enumerate(known.get("targets") or (), 1))
+    names = [target.name for target in targets]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadTopology(f"topology: two targets are named {name!r}")
+    topology = Topology(str(known.get("name")), str(known.get("profile")), targets)
+    for role in ("gateway", "embedder", "vector-store", "tool"):
+        if len(topology.of_role(role)) != 1:
+            raise BadTopology(f"topology: needs exactly one target of role {role}")
+    if not topology.of_role("engine"):
+        raise BadTopology("topology: needs at least one target of role engine")
+    return topology
+
+
+def load_topology(path: Path | None = None) -> Topology:
+    """Read a topology file, by default the bundled one. Raises BadTopology or OSError."""
+    text = (path or Path(__file__).with_name("stack.yaml")).read_text("utf-8")
+    try:
+        return parse_topology(yaml.safe_load(text))
+    except yaml.YAMLError as problem:
+        raise BadTopology(f"topology: no YAML: {problem}") from problem
+
+
+def gateway_upstreams(topology: Topology, address: Mapping[str, str]) -> dict[str, Any]:
+    """Where the gateway finds everybody; `address` maps a target's name to the `host:port` that clients use."""
+
+    def engine(target: TargetSpec) -> dict[str, Any]:
+        return {"name": target.name, "url": f"http://{address[target.name]}", "model": target.settings["model"]}
+
+    def only(role: str) -> TargetSpec:
+        return topology.of_role(role)[0]
+
+    fallbacks = topology.of_role("fallback-engine")
+    return {
+        "engines": [engine(target) for target in topology.of_role("engine")],
+        "fallback": engine(fallbacks[0]) if fallbacks else None,
+        "model": topology.of_role("engine")[0].settings["model"],
+        "embedder": f"http://{address[only('embedder').name]}",
+        "vector_store": address[only("vector-store").name],
+        "tools": f"http://{address[only('tool').name]}",
+    }
+
+
+def component_config(
+    topology: Topology, target: TargetSpec, *, listen: str, address: Mapping[str, str], data_dir: str
+) -> dict[str, Any]:
+    """All that a component is started with: its settings, its address, its folder, and for the gateway the others."""
+    config: dict[str, Any] = {"name": target.name, "listen": listen, **target.settings}
+    if target.role == "gateway":
+        config |= gateway_upstreams(topology, address)
+    if target.component == "tools":
+        config["data_dir"] = data_dir
+    return config

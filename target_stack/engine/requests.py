@@ -1,0 +1,260 @@
+"""From a request body to what the engine must do, or to the same complaint that vLLM would make.
+
+Unknown fields are accepted and ignored, as vLLM does. What would change the answer's shape and is not simulated is
+refused with 501.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from target_stack.engine import errors, text
+from target_stack.engine.config import EngineConfig
+from target_stack.engine.text import Sampling, Tokenizer
+
+_COMPLETION_DEFAULT_TOKENS = 16
+_MAX_CHOICES = 16_384
+
+Problem = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One checked request: `prompts` rendered texts, `n` choices for each."""
+
+    prompts: tuple[str, ...]
+    prompt_tokens: tuple[int, ...]
+    n: int
+    sampling: Sampling
+    stream: bool
+    include_usage: bool
+    continuous_usage: bool
+    echo: bool
+    priority: int
+    seed: int | None
+
+
+def parse_json(body: bytes) -> Any:
+    """The JSON value of a body. Raises ApiError 400."""
+    try:
+        value = json.loads(body)
+        if b"\\u" in body:  # an escape can smuggle in half a surrogate pair, which no reply could carry
+            json.dumps(value, ensure_ascii=False).encode()
+    except ValueError as wrong:
+        place, why = (wrong.pos, wrong.msg) if isinstance(wrong, json.JSONDecodeError) else (0, str(wrong))
+        problem = {"type": "json_invalid", "loc": f"body.{place}", "msg": "JSON decode error", "input": _shown({})}
+        raise errors.invalid_body([{**problem, "ctx": {"error": why}}]) from None
+    return value
+
+
+def chat_call(body: Any, config: EngineConfig) -> Call:
+    """Check a chat completion. Raises ApiError."""
+    record = _checked(body, _CHAT_FIELDS, required="messages")
+    _check_model(record, config)
+    if record.get("logprobs") or record.get("top_logprobs"):
+        raise errors.not_supported("logprobs are not simulated")
+    name = "max_completion_tokens" if record.get("max_completion_tokens") is not None else "max_tokens"
+    return _call(record, config, (render_chat(record["messages"]),), max_tokens_field=name)
+
+
+def completion_call(body: Any, config: EngineConfig, tokenizer: Tokenizer) -> Call:
+    """Check a text completion. Raises ApiError."""
+    record = _checked(body, _COMPLETION_FIELDS)
+    _check_model(record, config)
+    if record.get("logprobs") is not None:
+        raise errors.not_supported("logprobs are not simulated")
+    prompts = completion_prompts(record.get("prompt"), tokenizer)
+    with_default = {**record, "max_tokens": record.get("max_tokens", _COMPLETION_DEFAULT_TOKENS)}
+    return _call(with_default, config, prompts, max_tokens_field="max_tokens")
+
+
+def render_chat(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The chat template: one tagged block per message, then the place where the assistant speaks."""
+    blocks = [f"<|{message['role']}|>\n{_content(message.get('content'))}\n" for message in messages]
+    return "".join(blocks) + "<|assistant|>\n"
+
+
+def completion_prompts(prompt: Any, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Texts of a `prompt`: a text, texts, token ids, or lists of token ids. Raises ApiError."""
+    if not prompt:
+        raise errors.bad_request("Either prompt or prompt_embeds must be provided and non-empty.", "prompt")
+    several = prompt if isinstance(prompt, list) and not isinstance(prompt[0], int) else [prompt]
+    try:
+        return tuple(each if isinstance(each, str) else tokenizer.decode(each) for each in several)
+    except (text.UnknownTokenError, TypeError) as unknown:
+        raise errors.bad_request(str(unknown), "prompt") from None
+
+
+def tokenize_text(body: Any, config: EngineConfig) -> str:
+    """The text that /tokenize counts: a prompt, or messages through the template. Raises ApiError."""
+    record = _checked(body, _TOKENIZE_FIELDS)
+    _check_model(record, config)
+    if record.get("messages") is not None:
+        return render_chat(record["messages"])
+    if record.get("prompt") is None:
+        raise errors.invalid_body([_missing("prompt", record)])
+    prompt: str = record["prompt"]
+    return prompt
+
+
+def detokenize_ids(body: Any, config: EngineConfig) -> list[int]:
+    """The ids that /detokenize is asked for. Raises ApiError."""
+    record = _checked(body, _DETOKENIZE_FIELDS, required="tokens")
+    _check_model(record, config)
+    tokens: list[int] = record["tokens"]
+    return tokens
+
+
+def _call(record: Mapping[str, Any], config: EngineConfig, prompts: tuple[str, ...], *, max_tokens_field: str) -> Call:
+    asked = record.get(max_tokens_field)
+    counts = tuple(len(text.pieces(prompt)) for prompt in prompts)
+    _check_lengths(asked, max_tokens_field, max(counts), config.max_model_len)
+    if record.get("priority") and config.scheduling_policy != "priority":
+        raise errors.bad_request("Got priority but priority scheduling is not enabled.", "priority")
+    options = record.get("stream_options") or {}
+    room = config.max_model_len - max(counts)
+    stop = record.get("stop") or ()
+    return Call(
+        prompts=prompts,
+        prompt_tokens=counts,
+        n=record.get("n") or 1,
+        sampling=Sampling(
+            max_tokens=min(room, asked if asked is not None else room),
+            min_tokens=record.get("min_tokens") or 0,
+            ignore_eos=bool(record.get("ignore_eos")),
+            stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        ),
+        stream=bool(record.get("stream")),
+        include_usage=bool(options.get("include_usage")),
+        continuous_usage=bool(options.get("include_usage")) and bool(options.get("continuous_usage_stats")),
+        echo=bool(record.get("echo")),
+        priority=record.get("priority") or 0,
+        seed=record.get("seed"),
+    )
+
+
+def _check_lengths(asked: int | None, field: str, prompt_tokens: int, limit: int) -> None:
+    if asked is not None and asked > limit:
+        raise errors.output_too_long(field, asked, limit)
+    if asked is not None and asked < 1:
+        raise errors.bad_request(f"{field} must be at least 1, got {asked}.", field)
+    if prompt_tokens >= limit:
+        raise errors.prompt_too_long(prompt_tokens, limit)
+
+
+def _check_model(record: Mapping[str, Any], config: EngineConfig) -> None:
+    model = record.get("model")
+    if model and model != config.model:
+        raise errors.unknown_model(model, config.model)
+
+
+_INTEGER = ("int_type", "Input should be a valid integer")
+_STRING = ("string_type", "Input should be a valid string")
+_BOOLEAN = ("bool_type", "Input should be a valid boolean")
+_LIST = ("list_type", "Input should be a valid list")
+_DICT = ("dict_type", "Input should be a valid dictionary")
+_TYPES: Mapping[tuple[str, str], tuple[type, ...]] = {
+    _INTEGER: (int,),
+    _STRING: (str,),
+    _BOOLEAN: (bool,),
+    _LIST: (list,),
+    _DICT: (dict,),
+}
+_COMMON_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "model": (_STRING,),
+    "stream": (_BOOLEAN,),
+    "stream_options": (_DICT,),
+    "max_tokens": (_INTEGER,),
+    "min_tokens": (_INTEGER,),
+    "n": (_INTEGER,),
+    "seed": (_INTEGER,),
+    "stop": (_STRING, _LIST),
+    "ignore_eos": (_BOOLEAN,),
+    "priority": (_INTEGER,),
+    "request_id": (_STRING,),
+}
+_CHAT_FIELDS = {**_COMMON_FIELDS, "messages": (_LIST,), "max_completion_tokens": (_INTEGER,)}
+_COMPLETION_FIELDS = {**_COMMON_FIELDS, "prompt": (_STRING, _LIST), "echo": (_BOOLEAN,)}
+_TOKENIZE_FIELDS = {"model": (_STRING,), "prompt": (_STRING,), "messages": (_LIST,)}
+_DETOKENIZE_FIELDS = {"model": (_STRING,), "tokens": (_LIST,)}
+
+
+def _checked(
+    body: Any, fields: Mapping[str, tuple[tuple[str, str], ...]], *, required: str | None = None
+) -> Mapping[str, Any]:
+    """The body, when it is an object whose known fields have the right types. Raises ApiError with every problem."""
+    if not isinstance(body, dict):
+        problem = {
+            "type": "model_attributes_type",
+            "loc": "body",
+            "msg": "Input should be a valid dictionary or object",
+        }
+        raise errors.invalid_body([{**problem, "input": _shown(body)}])
+    problems: list[Problem] = [_missing(required, body)] if required and required not in body else []
+    for field, kinds in fields.items():
+        nullable = field != required
+        if field in body and not (nullable and body[field] is None):
+            problems += _type_problems(field, body[field], kinds)
+    problems = problems or _deep_problems(body)
+    if problems:
+        raise errors.invalid_body(problems)
+    return body
+
+
+def _type_problems(field: str, value: Any, kinds: tuple[tuple[str, str], ...]) -> list[Problem]:
+    for kind in kinds:
+        # bool is an int to Python, but not to a caller.
+        if isinstance(value, _TYPES[kind]) and (kind is _BOOLEAN or not isinstance(value, bool)):
+            return []
+    return [{"type": name, "loc": f"body.{field}", "msg": msg, "input": _shown(value)} for name, msg in kinds]
+
+
+def _deep_problems(body: Mapping[str, Any]) -> list[Problem]:
+    """What a wrong type does not show: messages without a role, too many choices, options without a stream."""
+    messages = enumerate(body.get("messages") or ())
+    problems = [each for index, message in messages for each in _message_problems(index, message)]
+    if not 1 <= (body.get("n") or 1) <= _MAX_CHOICES:
+        problems.append(_value_problem("body.n", f"n must be from 1 to {_MAX_CHOICES}", body["n"]))
+    if body.get("stream_options") and not body.get("stream"):
+        problems.append(_value_problem("body", "Stream options can only be defined when `stream=True`.", body))
+    stop = body.get("stop")
+    if isinstance(stop, list) and not all(isinstance(each, str) for each in stop):
+        problems.append({"type": "string_type", "loc": "body.stop", "msg": _STRING[1], "input": _shown(stop)})
+    return problems
+
+
+def _message_problems(index: int, message: Any) -> list[Problem]:
+    where = f"body.messages.{index}"
+    if not isinstance(message, dict):
+        return [{"type": "dict_type", "loc": where, "msg": _DICT[1], "input": _shown(message)}]
+    if not isinstance(message.get("role"), str):
+        return [{"type": "missing", "loc": f"{where}.role", "msg": "Field required", "input": _shown(message)}]
+    content = message.get("content")
+    if content is not None and not isinstance(content, str | list):
+        return [{"type": "string_type", "loc": f"{where}.content", "msg": _STRING[1], "input": _shown(content)}]
+    return []
+
+
+def _missing(field: str, body: Any) -> Problem:
+    return {"type": "missing", "loc": f"body.{field}", "msg": "Field required", "input": _shown(body)}
+
+
+def _value_problem(loc: str, why: str, value: Any) -> Problem:
+    return {"type": "value_error", "loc": loc, "msg": f"Value error, {why}", "input": _shown(value)}
+
+
+def _shown(value: Any) -> Any:
+    """Containers are named by their size: a complaint must not repeat a whole prompt."""
+    if isinstance(value, dict | list):
+        return f"<{type(value).__name__} of {len(value)} items>"
+    return value
+
+
+def _content(content: Any) -> str:
+    """A message's text; of content parts, the text parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content or ""

@@ -1,0 +1,250 @@
+"""The routes: read, check, ask the parts, write. No policy is decided here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from target_stack.gateway.assemble import Assembler
+from target_stack.gateway.call import Call, span_id, trace_id_of
+from target_stack.gateway.dependency import DependencyDown
+from target_stack.gateway.errors import GatewayError, bad_request, error_frame, error_reply, unavailable
+from target_stack.gateway.fallback import Answer
+from target_stack.gateway.metrics import CONTENT_TYPE
+from target_stack.gateway.policies.deadline import HEADER, Deadline
+from target_stack.gateway.requests import (
+    BODY_BYTES_MAX,
+    ChatRequest,
+    chat_request,
+    deadline_ms,
+    json_object,
+    priority_of,
+)
+from target_stack.gateway.retries import EngineFailure
+from target_stack.gateway.sse import DONE
+from target_stack.gateway.wiring import Gateway, Service
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+GATEWAY = web.AppKey("gateway", Gateway)
+_TRACE = web.RequestKey("trace", str)
+_OUTCOME = web.RequestKey("outcome", str)
+_TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_PASSED_ON = ("idempotency-key",)
+_COUNTED = ("chat", "rag", "embeddings", "tools")
+
+
+def make_app(gateway: Gateway) -> web.Application:
+    """The application. Run it with handler_cancellation=True, or a client that leaves stops nothing."""
+    app = web.Application(middlewares=[_frame_of_every_request], client_max_size=BODY_BYTES_MAX)
+    app[GATEWAY] = gateway
+    app.add_routes(
+        [
+            web.post("/v1/chat/completions", _chat, name="chat"),
+            web.post("/v1/rag", _rag, name="rag"),
+            web.post("/v1/embeddings", _embeddings, name="embeddings"),
+            web.post("/v1/tools/{tool}", _tool, name="tools"),
+            web.get("/health", _health),
+            web.get("/ping", _ping),
+            web.get("/metrics", _metrics),
+            web.get("/debug/events", _events),
+        ]
+    )
+    return app
+
+
+@web.middleware
+async def _frame_of_every_request(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Errors in OpenAI's shape, a trace id on every reply, and the count of what became of the request."""
+    gateway = request.app[GATEWAY]
+    route = request.match_info.route.name
+    if route not in _COUNTED:
+        return await _in_openai_shape(request, handler)
+    started = gateway.telemetry.clock()
+    request[_TRACE] = trace_id_of(request.headers.get("traceparent"), gateway.telemetry.rng)
+    request[_OUTCOME] = "client_gone"  # holds when the handler is cancelled
+    try:
+        return await _in_openai_shape(request, handler)
+    finally:
+        gateway.telemetry.metrics.requests.add(route, request[_OUTCOME])
+        gateway.telemetry.metrics.request_seconds.observe(gateway.telemetry.clock() - started)
+
+
+async def _in_openai_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except GatewayError as error:
+        problem = error
+    except web.HTTPRequestEntityTooLarge:
+        problem = bad_request(f"the body is larger than {BODY_BYTES_MAX} bytes", status=413)
+    except web.HTTPException as error:
+        problem = bad_request(f"{request.method} {request.path}: {error.reason}", status=error.status)
+    request[_OUTCOME] = _outcome_of(problem)
+    if _TRACE in request:
+        problem.headers.setdefault("x-trace-id", request[_TRACE])
+    return error_reply(problem)
+
+
+def _outcome_of(error: GatewayError) -> str:
+    if "x-shed-reason" in error.headers:
+        return "shed"
+    return "rejected" if error.status < 500 else "error"
+
+
+async def _chat(request: web.Request) -> web.StreamResponse:
+    call, ask = await _read_ask(request)
+    return await _answer(request, ask, call, retrieve=False)
+
+
+async def _rag(request: web.Request) -> web.StreamResponse:
+    call, ask = await _read_ask(request)
+    ask.question()  # refuse now what could not be looked up
+    return await _answer(request, ask, call, retrieve=True)
+
+
+async def _read_ask(request: web.Request) -> tuple[Call, ChatRequest]:
+    config = request.app[GATEWAY].config
+    call = _begin(request, config.policies.deadline.total_s)
+    return call, chat_request(await request.read(), config.model)
+
+
+def _begin(request: web.Request, limit_s: float) -> Call:
+    gateway = request.app[GATEWAY]
+    if gateway.draining:
+        raise gateway.admission.refuse("draining")
+    now = gateway.telemetry.clock()
+    return Call(
+        trace_id=request[_TRACE],
+        parent_id=span_id(gateway.telemetry.rng),
+        arrived=now,
+        deadline=Deadline.of(now, limit_s, deadline_ms(request.headers.get(HEADER))),
+        priority=priority_of(request.headers.get("x-priority")),
+    )
+
+
+async def _answer(request: web.Request, ask: ChatRequest, call: Call, *, retrieve: bool) -> web.StreamResponse:
+    gateway = request.app[GATEWAY]
+    headers, degraded = {"x-trace-id": call.trace_id}, []
+    async with gateway.admission.slot(call.priority, call.deadline.at):
+        if retrieve:
+            try:
+                documents = await gateway.retrieval.documents(ask.question(), call)
+                ask, headers["x-documents"] = ask.with_context(documents), ",".join(name for name, _ in documents)
+            except DependencyDown:
+                degraded.append("no_retrieval")
+        answer, steps_down = await _first_answer(gateway, ask, call)
+        degraded += steps_down
+        try:
+            headers["x-served-by"] = answer.served_by
+            if degraded:
+                headers["x-degraded"] = ",".join(degraded)
+            gateway.telemetry.metrics.ttft.observe(gateway.telemetry.clock() - call.arrived)
+            send = _send_stream if ask.stream else _send_reply
+            return await send(request, answer, headers)
+        finally:
+            await answer.close()
+
+
+async def _first_answer(gateway: Gateway, ask: ChatRequest, call: Call) -> tuple[Answer, tuple[str, ...]]:
+    try:
+        return await gateway.chain.answer(ask, call)
+    except EngineFailure as failure:
+        if failure.body is None:
+            raise bad_request("the engine refused the request", status=failure.status) from failure
+        raise GatewayError.passed_on(failure.status, failure.body) from failure
+
+
+async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, str]) -> web.StreamResponse:
+    response = web.StreamResponse(headers=headers)
+    response.content_type, response.charset = "text/event-stream", "utf-8"
+    outcome = "degraded" if "x-degraded" in headers else "ok"
+    try:
+        await response.prepare(request)
+        try:
+            async for frames in answer.frames():
+                if frames:
+                    await response.write(b"".join([frame.raw for frame in frames]))
+            await response.write(DONE)
+        except EngineFailure as failure:
+            outcome = "broken"
+            await response.write(error_frame(str(failure), failure.kind))
+        await response.write_eof()
+    except ConnectionError:
+        return response  # the client left: the outcome stays client_gone, closing the answer stops the engine
+    request[_OUTCOME] = outcome
+    return response
+
+
+async def _send_reply(request: web.Request, answer: Answer, headers: dict[str, str]) -> web.StreamResponse:
+    assembler = Assembler()
+    async for frames in answer.frames():
+        for frame in frames:
+            if frame.data is not None:
+                assembler.add(frame.data)
+    request[_OUTCOME] = "degraded" if "x-degraded" in headers else "ok"
+    return web.json_response(assembler.reply(), headers=headers)
+
+
+async def _embeddings(request: web.Request) -> web.StreamResponse:
+    gateway = request.app[GATEWAY]
+    call = _begin(request, gateway.config.policies.deadline.embeddings_s)
+    body = json_object(await request.read())
+    if not body.get("input"):
+        raise bad_request("input is required", "input")
+    return await _forward(request, _configured("embedder", gateway.embedder), call, "/v1/embeddings", body)
+
+
+async def _tool(request: web.Request) -> web.StreamResponse:
+    gateway = request.app[GATEWAY]
+    call = _begin(request, gateway.config.policies.deadline.tool_s)
+    name = request.match_info["tool"]
+    if not _TOOL.fullmatch(name):
+        raise bad_request(f"there is no tool named {name!r}", "tool", status=404)
+    body = json_object(await request.read())
+    return await _forward(request, _configured("tool", gateway.tools), call, f"/tools/{name}", body)
+
+
+def _configured(name: str, service: Service | None) -> Service:
+    if service is None:
+        raise unavailable(name, "not_configured", status=501)
+    return service
+
+
+async def _forward(
+    request: web.Request, service: Service, call: Call, path: str, body: dict[str, Any]
+) -> web.StreamResponse:
+    dependency, http = service
+    passed = {key: request.headers[key] for key in _PASSED_ON if key in request.headers}
+    try:
+        status, reply = await dependency.call(call.deadline, lambda: http.post(path, body, call, passed))
+    except DependencyDown as down:
+        raise unavailable(down.dependency, down.reason, status=504 if down.reason == "timeout" else 503) from down
+    request[_OUTCOME] = "ok" if status < 400 else "rejected"
+    return web.json_response(
+        reply, status=status, headers={"x-trace-id": call.trace_id, "x-served-by": dependency.name}
+    )
+
+
+async def _health(request: web.Request) -> web.StreamResponse:
+    able = request.app[GATEWAY].able()
+    return web.json_response({"status": "ok" if able else "unavailable"}, status=200 if able else 503)
+
+
+async def _ping(request: web.Request) -> web.StreamResponse:  # noqa: ARG001  # aiohttp's handler signature
+    return web.Response(text="pong")
+
+
+async def _metrics(request: web.Request) -> web.StreamResponse:
+    text = request.app[GATEWAY].telemetry.metrics.text()
+    return web.Response(body=text.encode(), headers={"content-type": CONTENT_TYPE})
+
+
+async def _events(request: web.Request) -> web.StreamResponse:
+    after = request.query.get("after", "0")
+    if not after.isdecimal():
+        raise bad_request("after must be a sequence number", "after")
+    document = request.app[GATEWAY].telemetry.events.after(int(after))
+    return web.Response(text=json.dumps(document), content_type="application/json")

@@ -1,0 +1,87 @@
+"""The gateway's configuration: where its dependencies are, and the policies.
+
+    {"listen": "127.0.0.1:8000", "model": "brownout-chat",
+     "engines": [{"name": "engine-a", "url": "http://127.0.0.1:9001"}, ...],
+     "fallback": {"name": "engine-small", "url": "...", "model": "brownout-small"} or null,
+     "embedder": "http://...", "vector_store": "host:port", "tools": "http://...", "policies": {...}}
+
+`model` is the one name that clients may ask for. An engine or the fallback may serve it under a `model` name of its
+own. `embedder`, `vector_store` and `tools` may be null: their routes then say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from target_stack.gateway.policies.settings import PolicySettings
+
+_KEYS = frozenset(
+    {"name", "listen", "model", "engines", "fallback", "embedder", "vector_store", "tools", "seed", "policies"}
+)
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """An engine: its name in the inventory, its base URL, and the name of its model."""
+
+    name: str
+    url: str
+    model: str
+
+    @classmethod
+    def from_config(cls, record: Mapping[str, Any], model: str) -> Self:
+        """`model` is the name when the record has none of its own. Raises KeyError without name or url."""
+        return cls(name=record["name"], url=record["url"].rstrip("/"), model=record.get("model") or model)
+
+
+@dataclass(frozen=True)
+class GatewayConfig:
+    """All of it, checked."""
+
+    host: str
+    port: int
+    model: str
+    engines: tuple[Upstream, ...]
+    fallback: Upstream | None
+    embedder: str | None
+    vector_store: tuple[str, int] | None
+    tools: str | None
+    seed: int | None
+    policies: PolicySettings
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Read the component's config. Raises ValueError or KeyError naming what is wrong."""
+        unknown = sorted(set(config) - _KEYS)
+        if unknown:
+            raise ValueError(f"gateway config: unknown key {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+        (host, port), model = _address(config["listen"]), str(config["model"])
+        engines = tuple(Upstream.from_config(record, model) for record in config["engines"])
+        if len({engine.name for engine in engines}) != len(engines) or not engines:
+            raise ValueError("gateway config: engines needs at least one entry, each with a name of its own")
+        fallback, store = config.get("fallback"), config.get("vector_store")
+        return cls(
+            host=host,
+            port=port,
+            model=model,
+            engines=engines,
+            fallback=Upstream.from_config(fallback, model) if fallback else None,
+            embedder=_base_url(config.get("embedder")),
+            vector_store=_address(store) if store else None,
+            tools=_base_url(config.get("tools")),
+            seed=config.get("seed"),
+            policies=PolicySettings.from_config(config.get("policies", {})),
+        )
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"gateway config: {text!r} is not host:port")
+    return host, int(port)
+
+
+def _base_url(text: str | None) -> str | None:
+    return text.rstrip("/") if text else None

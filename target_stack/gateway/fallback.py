@@ -1,0 +1,102 @@
+"""The chain of answers: main replicas, then the small model, then a fixed text that hands over to people. Each step
+down is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from target_stack.gateway.call import Call
+from target_stack.gateway.dispatch import Dispatcher, LiveAnswer, NoAnswer
+from target_stack.gateway.requests import ChatRequest
+from target_stack.gateway.retries import EngineFailure
+from target_stack.gateway.sse import Frame
+from target_stack.gateway.telemetry import Telemetry
+
+CANNED_TEXT = (
+    "Our assistant cannot answer at the moment. "
+    "Please contact our support team: a person will take care of your question."
+)
+
+
+class Answer(Protocol):
+    """What a route needs of an answer, wherever it comes from."""
+
+    served_by: str
+
+    def frames(self) -> AsyncIterator[list[Frame]]:
+        """Batches of frames. Raises EngineFailure when the answer breaks."""
+        ...
+
+    async def close(self) -> None:
+        """Free what the answer holds; call it exactly once."""
+        ...
+
+
+class CannedAnswer:
+    """The fixed text in the shape of a stream."""
+
+    served_by = "gateway"
+
+    def __init__(self, call: Call) -> None:
+        self._id = f"chatcmpl-{call.trace_id}"
+
+    async def frames(self) -> AsyncIterator[list[Frame]]:
+        """One frame with the text, one with the finish_reason."""
+        usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        yield [
+            self._frame({"role": "assistant", "content": CANNED_TEXT}, None),
+            self._frame({}, "stop", usage=usage),
+        ]
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+    def _frame(self, delta: dict[str, str], finish_reason: str | None, **more: object) -> Frame:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        data = {
+            "id": self._id,
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": "canned",
+            "choices": [choice],
+            **more,
+        }
+        return Frame(b"data: " + json.dumps(data).encode() + b"\n\n", data)
+
+
+class FallbackChain:
+    """Walks down until somebody answers; somebody always does."""
+
+    def __init__(self, main: Dispatcher, small: Dispatcher | None, telemetry: Telemetry) -> None:
+        self._main = main
+        self._small = small
+        self._metrics = telemetry.metrics
+
+    async def answer(self, ask: ChatRequest, call: Call) -> tuple[Answer, tuple[str, ...]]:
+        """The answer and the words for `x-degraded`. Raises EngineFailure (rejected) when the request itself is at
+        fault.
+        """
+        try:
+            return await self._main.answer(ask, call), ()
+        except NoAnswer:
+            return await self._fall_back(ask, call)
+
+    async def _fall_back(self, ask: ChatRequest, call: Call) -> tuple[Answer, tuple[str, ...]]:
+        small = await self._small_answer(ask, call)
+        if small is not None:
+            self._metrics.fallback.add("fallback_model")
+            return small, ("fallback_model",)
+        self._metrics.fallback.add("canned")
+        return CannedAnswer(call), ("canned",)
+
+    async def _small_answer(self, ask: ChatRequest, call: Call) -> LiveAnswer | None:
+        if self._small is None:
+            return None
+        try:
+            return await self._small.answer(ask, call)
+        except (NoAnswer, EngineFailure):
+            # A refusal by the small model (a shorter context, say) is no verdict on the request.
+            return None

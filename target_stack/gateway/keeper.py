@@ -1,0 +1,47 @@
+"""The background watch: are the admitted replicas there, can the ejected ones make a token again, is shedding over?
+
+Each replica is watched by a task of its own, so a frozen one delays nobody else's return.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from target_stack.gateway.admission import Admission
+from target_stack.gateway.policies.settings import OutlierSettings
+from target_stack.gateway.replicas import Replica, ReplicaPool
+from target_stack.gateway.telemetry import Telemetry
+
+_TICK_S = 0.1
+
+
+async def keep(
+    pools: Iterable[ReplicaPool], admission: Admission, settings: OutlierSettings, telemetry: Telemetry
+) -> None:
+    """Watch until cancelled."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_tick(admission))
+        for pool in pools:
+            for replica in pool:
+                tasks.create_task(_watch(pool, replica, settings, telemetry))
+
+
+async def _tick(admission: Admission) -> None:
+    while True:
+        await asyncio.sleep(_TICK_S)
+        admission.tick()
+
+
+async def _watch(pool: ReplicaPool, replica: Replica, settings: OutlierSettings, telemetry: Telemetry) -> None:
+    while True:
+        if pool.admitted(replica):
+            await asyncio.sleep(settings.liveness_period_s)
+            if not await replica.client.reachable(settings.probe_timeout_s):
+                pool.unreachable(replica)
+        else:
+            await asyncio.sleep(settings.probe_period_s)
+            alive = await replica.client.probe(settings.probe_timeout_s)
+            telemetry.metrics.probes.add(replica.name, "token" if alive else "none")
+            if alive:
+                pool.restored(replica)

@@ -1,0 +1,36 @@
+"""The gateway as a process: bind, serve until SIGTERM, then finish what is in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from target_stack.gateway.app import make_app
+from target_stack.gateway.config import GatewayConfig
+from target_stack.gateway.wiring import open_gateway
+
+
+def main(config: Mapping[str, Any]) -> None:
+    """Serve until SIGTERM or SIGINT. Raises ValueError or KeyError for a bad config, OSError for a taken port."""
+    asyncio.run(_serve(GatewayConfig.from_config(config)))
+
+
+async def _serve(config: GatewayConfig) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with open_gateway(config, time.monotonic, random.Random(config.seed)) as gateway:
+        runner = web.AppRunner(
+            make_app(gateway), handler_cancellation=True, access_log=None, shutdown_timeout=config.policies.drain_s
+        )
+        await runner.setup()
+        await web.TCPSite(runner, config.host, config.port, reuse_address=True).start()
+        await stop.wait()
+        gateway.draining = True
+        await runner.cleanup()

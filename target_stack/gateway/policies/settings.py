@@ -1,0 +1,167 @@
+"""Every number the gateway decides by, as one frozen tree.
+
+`PolicySettings.from_config(config["policies"])` is the only reader, so a planted weakness is a change of
+configuration and never a branch in the code. Unknown keys, wrong types and time limits that contradict each other are
+refused at start.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DeadlineSettings:
+    """Time limits of one request, in seconds, widest first. A wider limit below a narrower one is refused."""
+
+    total_s: float = 20.0
+    per_try_s: float = 15.0
+    first_token_s: float = 1.5
+    connect_s: float = 0.5
+    inter_token_s: float = 1.0
+    retrieval_s: float = 0.4
+    embedder_s: float = 0.2
+    vector_store_s: float = 0.2
+    embeddings_s: float = 2.0
+    tool_s: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the two limits that contradict each other."""
+        tiers = (
+            ("total_s", "per_try_s"),
+            ("per_try_s", "first_token_s"),
+            ("first_token_s", "connect_s"),
+            ("retrieval_s", "embedder_s"),
+            ("retrieval_s", "vector_store_s"),
+            ("total_s", "retrieval_s"),
+        )
+        for wider, narrower in tiers:
+            if getattr(self, wider) < getattr(self, narrower):
+                raise ValueError(f"policies.deadline: {narrower} is longer than {wider}, which would always fire first")
+
+
+@dataclass(frozen=True)
+class BreakerSettings:
+    """When calls to a dependency stop. `kind: none` wires a breaker that never opens."""
+
+    kind: Literal["window", "none"] = "window"
+    window_s: float = 10.0
+    minimum_calls: int = 10
+    failure_ratio: float = 0.5
+    consecutive_failures: int = 5
+    slow_share: float = 0.8  # a call that took more than this share of its time limit is slow
+    slow_ratio: float = 0.9
+    open_s: float = 1.0
+    open_jitter: float = 0.2
+    half_open_permits: int = 2
+    half_open_successes: int = 2
+    permit_lease_s: float = 10.0
+
+
+@dataclass(frozen=True)
+class RetryBudgetSettings:
+    """How many retries first tries may buy. `kind: unlimited` wires a budget that always says yes."""
+
+    kind: Literal["token_bucket", "unlimited"] = "token_bucket"
+    ratio: float = 0.1
+    burst: float = 10.0
+
+
+@dataclass(frozen=True)
+class BackoffSettings:
+    """Pause before a retry. `kind: none` retries at once."""
+
+    kind: Literal["full_jitter", "none"] = "full_jitter"
+    base_s: float = 0.02
+    cap_s: float = 0.25
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """The admission queue. `batch_share` is the part of starts that aged batch work gets while interactive work
+    waits.
+    """
+
+    capacity: int = 64
+    wait_s: float = 1.0
+    backed_up_wait_s: float = 0.25
+    backed_up_after_s: float = 0.5
+    batch_wait_s: float = 5.0
+    batch_aging_s: float = 0.5
+    batch_share: float = 1 / 6
+
+
+@dataclass(frozen=True)
+class LimiterSettings:
+    """Adaptive concurrency; `minimum` equal to `maximum` makes it a fixed limit."""
+
+    initial: int = 24
+    minimum: int = 4
+    maximum: int = 64
+    target_s: float = 0.75
+    decrease: float = 0.9
+    cooldown_s: float = 0.5
+
+
+@dataclass(frozen=True)
+class OutlierSettings:
+    """Ejection and restoration of replicas, and how often they are looked at."""
+
+    consecutive_errors: int = 3
+    consecutive_stalls: int = 3
+    liveness_period_s: float = 0.2
+    probe_period_s: float = 0.5
+    probe_timeout_s: float = 0.5
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """The whole tree. `attempts` counts all tries of a request on the main replicas, the first included."""
+
+    attempts: int = 2
+    deadline: DeadlineSettings = field(default_factory=DeadlineSettings)
+    breaker: BreakerSettings = field(default_factory=BreakerSettings)
+    retry_budget: RetryBudgetSettings = field(default_factory=RetryBudgetSettings)
+    backoff: BackoffSettings = field(default_factory=BackoffSettings)
+    queue: QueueSettings = field(default_factory=QueueSettings)
+    limiter: LimiterSettings = field(default_factory=LimiterSettings)
+    outlier: OutlierSettings = field(default_factory=OutlierSettings)
+    side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
+    shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
+    drain_s: float = 5.0
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> PolicySettings:
+        """Read `config["policies"]`. Raises ValueError naming the key."""
+        return build(cls, config, "policies")
+
+
+def build(cls: type[T], config: Mapping[str, Any], path: str) -> T:
+    """Make a settings dataclass of a mapping, strictly. Raises ValueError naming the key that is unknown or of a
+    wrong type.
+    """
+    hints = typing.get_type_hints(cls)
+    unknown = sorted(set(config) - set(hints))
+    if unknown:
+        raise ValueError(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(hints)}")
+    return cls(**{key: _value(hints[key], value, f"{path}.{key}") for key, value in config.items()})
+
+
+def _value(wanted: Any, value: Any, path: str) -> Any:
+    if dataclasses.is_dataclass(wanted) and isinstance(wanted, type):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{path}: expected an object")
+        return build(wanted, value, path)
+    if typing.get_origin(wanted) is Literal:
+        if value not in typing.get_args(wanted):
+            raise ValueError(f"{path}: {value!r} is none of {', '.join(typing.get_args(wanted))}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int if wanted is int else (int, float)) or value < 0:
+        raise ValueError(f"{path}: expected a number not below 0, got {value!r}")
+    return wanted(value)

@@ -1,0 +1,162 @@
+"""What a client may ask, checked before anything reaches an engine; and the form in which it is asked of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from target_stack.gateway.errors import bad_request
+from target_stack.gateway.policies.deadline import HEADER, asked_ms
+from target_stack.gateway.policies.queue import Priority
+
+BODY_BYTES_MAX = 1 << 20
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+_RAG_SYSTEM = "Answer from the context. Name nothing that it does not say."
+_NUMBERS: Mapping[str, tuple[float, float]] = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+}
+_COUNTS: Mapping[str, tuple[int, int]] = {
+    "max_tokens": (1, 1 << 20),
+    "max_completion_tokens": (1, 1 << 20),
+    "n": (1, 16),
+}
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """A checked chat request; `fields` is the whole body as it came."""
+
+    fields: Mapping[str, Any]
+    stream: bool
+    choices: int
+
+    def question(self) -> str:
+        """Text of the last user message. Raises GatewayError when there is none."""
+        for place, message in reversed(list(enumerate(self.fields["messages"]))):
+            if message["role"] == "user" and (text := text_of(message)):
+                return text
+            if message["role"] == "user":
+                raise bad_request("the last user message has no text to look up", f"messages[{place}].content")
+        raise bad_request("a user message is needed to look up documents", "messages")
+
+    def with_context(self, documents: Sequence[tuple[str, str]]) -> ChatRequest:
+        """The same request with the last user message in the form that engines know for retrieval."""
+        messages = list(self.fields["messages"])
+        last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+        context = "\n".join(f"[{name}] {body}" for name, body in documents)
+        content = f"Context:\n{context}\n\nQuestion: {self.question()}"
+        messages[last] = {"role": "user", "content": content}
+        fields = {**self.fields, "messages": [{"role": "system", "content": _RAG_SYSTEM}, *messages]}
+        return ChatRequest(fields, self.stream, self.choices)
+
+    def upstream(self, model: str) -> dict[str, Any]:
+        """The body for an engine: always a stream, with usage where the reply must show it."""
+        fields = {**self.fields, "stream": True, "model": model}
+        if not self.stream:
+            fields["stream_options"] = {"include_usage": True}
+        return fields
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Text of a message, whether a string or a list of parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content.strip()
+    parts = content or ()
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str)).strip()
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """A body as a JSON object. Raises GatewayError."""
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError) as problem:
+        raise bad_request(f"the body is not valid JSON: {problem}") from problem
+    if not isinstance(fields, dict):
+        raise bad_request("the body must be a JSON object")
+    return fields
+
+
+def chat_request(body: bytes, model: str) -> ChatRequest:
+    """Check a chat body; `model` is the only one that is served. Raises GatewayError."""
+    fields = json_object(body)
+    _check_model(fields, model)
+    _check_messages(fields)
+    stream = fields.get("stream") or False
+    if not isinstance(stream, bool):
+        raise bad_request("stream must be true or false", "stream")
+    _check_stream_options(fields, stream=stream)
+    for key, (least, most) in _NUMBERS.items():
+        _check_number(fields, key, least, most)
+    for key, (fewest, most_of_all) in _COUNTS.items():
+        _check_number(fields, key, fewest, most_of_all, whole=True)
+    return ChatRequest(fields, stream, fields.get("n") or 1)
+
+
+def priority_of(header: str | None) -> Priority:
+    """Class of a request from `x-priority`. Raises GatewayError."""
+    if header in (None, "", "interactive"):
+        return "interactive"
+    if header == "batch":
+        return "batch"
+    raise bad_request("x-priority must be interactive or batch", "x-priority")
+
+
+def deadline_ms(header: str | None) -> float | None:
+    """Milliseconds that the caller leaves. Raises GatewayError."""
+    try:
+        return asked_ms(header)
+    except ValueError as problem:
+        raise bad_request(f"{HEADER} must be a positive number of milliseconds", HEADER) from problem
+
+
+def _check_model(fields: Mapping[str, Any], model: str) -> None:
+    asked = fields.get("model")
+    if not isinstance(asked, str) or not asked:
+        raise bad_request("model is required and must be a string", "model")
+    if asked != model:
+        raise bad_request(f"The model `{asked}` does not exist. Valid names: {model}", "model", status=404)
+
+
+def _check_messages(fields: Mapping[str, Any]) -> None:
+    messages = fields.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise bad_request("messages is required and must be a list with at least one message", "messages")
+    for place, message in enumerate(messages):
+        _check_message(message, f"messages[{place}]")
+
+
+def _check_message(message: Any, where: str) -> None:
+    if not isinstance(message, dict):
+        raise bad_request("a message must be an object", where)
+    if message.get("role") not in _ROLES:
+        raise bad_request(f"role must be one of {', '.join(_ROLES)}", f"{where}.role")
+    content = message.get("content")
+    parts = isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content)
+    calls_only = content is None and message["role"] == "assistant"
+    if not (isinstance(content, str) or parts or calls_only):
+        raise bad_request("content must be text or a list of parts", f"{where}.content")
+
+
+def _check_stream_options(fields: Mapping[str, Any], *, stream: bool) -> None:
+    options = fields.get("stream_options")
+    if options is None:
+        return
+    if not isinstance(options, dict):
+        raise bad_request("stream_options must be an object", "stream_options")
+    if not stream:
+        raise bad_request("stream_options can only be set when stream is true", "stream_options")
+
+
+def _check_number(fields: Mapping[str, Any], key: str, least: float, most: float, *, whole: bool = False) -> None:
+    value = fields.get(key)
+    if value is None:
+        return
+    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise bad_request(f"{key} must be a {'whole ' if whole else ''}number from {least} to {most}", key)

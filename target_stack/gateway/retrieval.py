@@ -1,0 +1,86 @@
+"""Documents for a question: embed it, look up its neighbours. A soft dependency with a small time budget of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+
+from target_stack.gateway.call import Call
+from target_stack.gateway.dependency import CallFailed, Dependency, DependencyDown
+from target_stack.gateway.events import Clock
+from target_stack.gateway.policies.settings import DeadlineSettings
+from target_stack.gateway.vector_store import Document, VectorStoreClient
+
+_DOCUMENTS = 3
+
+
+class HttpService:
+    """JSON over HTTP to one service."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, clock: Clock) -> None:
+        self._url = url
+        self._session = session
+        self._clock = clock
+
+    async def post(self, path: str, body: Any, call: Call, headers: dict[str, str] | None = None) -> tuple[int, Any]:
+        """Status and JSON of the reply. Raises CallFailed for 5xx, for no reply, and for one that is no JSON."""
+        sent = {**(headers or {}), **call.headers(self._clock())}
+        try:
+            async with self._session.post(f"{self._url}{path}", json=body, headers=sent) as reply:
+                if reply.status >= 500:
+                    raise CallFailed(f"status_{reply.status}")
+                return reply.status, await reply.json(content_type=None)
+        except (aiohttp.ClientError, OSError) as problem:
+            raise CallFailed("unreachable") from problem
+        except ValueError as problem:
+            raise CallFailed("malformed_reply") from problem
+
+
+class Retrieval:
+    """Embedder and vector store as one question, each with its own limit inside one for both."""
+
+    def __init__(
+        self,
+        embedder: tuple[Dependency, HttpService],
+        vector_store: tuple[Dependency, VectorStoreClient],
+        *,
+        limits: DeadlineSettings,
+        clock: Clock,
+    ) -> None:
+        self._embedder, self._embedder_http = embedder
+        self.store, self._store_client = vector_store
+        self._limits = limits
+        self._clock = clock
+
+    async def documents(self, question: str, call: Call) -> list[Document]:
+        """The nearest documents, nearest first. Raises DependencyDown."""
+        now = self._clock()
+        deadline = call.deadline.within(now, self._limits.retrieval_s)
+        embedded_by = deadline.within(now, self._limits.embedder_s)
+        vector = await self._embedder.call(embedded_by, lambda: self._embed(question, call))
+        return await self.store.call(deadline, lambda: self._search(vector))
+
+    async def _embed(self, question: str, call: Call) -> list[float]:
+        status, reply = await self._embedder_http.post("/v1/embeddings", {"input": [question]}, call)
+        if status != 200:
+            raise CallFailed(f"status_{status}")
+        try:
+            vector = [float(number) for number in reply["data"][0]["embedding"]]
+        except (LookupError, TypeError, ValueError) as problem:
+            raise CallFailed("malformed_reply") from problem
+        return vector
+
+    async def _search(self, vector: list[float]) -> list[Document]:
+        found = await self._store_client.search(vector, _DOCUMENTS)
+        if not found:
+            raise CallFailed("no_documents")
+        return found
+
+
+class NoRetrieval:
+    """Stands where no embedder or vector store is configured."""
+
+    async def documents(self, question: str, call: Call) -> list[Document]:  # noqa: ARG002  # the shape of Retrieval
+        """Raises DependencyDown always."""
+        raise DependencyDown("vector-store", "not_configured")

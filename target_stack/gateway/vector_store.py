@@ -1,0 +1,94 @@
+"""Nearest documents from PostgreSQL with pgvector, over a few persistent connections.
+
+psycopg answers a cancelled query by asking the server to cancel it and waiting for that, up to seconds when the
+server is frozen. So a query here runs in a task of its own and is never cancelled: whoever runs out of time cuts the
+socket, and the task ends by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Sequence
+
+import psycopg
+
+from target_stack.gateway.dependency import CallFailed
+
+Document = tuple[str, str]
+_NEAREST = "SELECT id, body FROM documents ORDER BY embedding <=> %s::vector LIMIT %s"
+_IDLE_MOST = 8
+
+
+class VectorStoreClient:
+    """Search by vector. `connect_s` bounds the opening of a connection."""
+
+    def __init__(self, address: tuple[str, int], connect_s: float) -> None:
+        self._address = address
+        self._connect_s = connect_s
+        self._idle: list[psycopg.AsyncConnection] = []
+        self._running: set[asyncio.Task[list[Document]]] = set()
+        self._closed = False
+
+    async def search(self, vector: Sequence[float], count: int) -> list[Document]:
+        """The nearest documents (id, body) by cosine distance, nearest first. Raises CallFailed."""
+        connection = self._idle.pop() if self._idle else await self._connect()
+        task = asyncio.create_task(_nearest(connection, vector, count))
+        self._running.add(task)
+        task.add_done_callback(self._forget)
+        try:
+            await asyncio.wait({task})
+            documents = task.result()
+        except psycopg.Error as problem:
+            await connection.close()
+            await self._drop_idle()
+            raise CallFailed("query_failed") from problem
+        except asyncio.CancelledError:
+            _cut(connection)
+            raise
+        if self._closed or len(self._idle) >= _IDLE_MOST:
+            await connection.close()
+        else:
+            self._idle.append(connection)
+        return documents
+
+    async def close(self) -> None:
+        """Close the idle connections; those in use close when their query ends."""
+        self._closed = True
+        await self._drop_idle()
+
+    async def _connect(self) -> psycopg.AsyncConnection:
+        host, port = self._address
+        try:
+            async with asyncio.timeout(self._connect_s):
+                return await psycopg.AsyncConnection.connect(
+                    host=host, port=port, user="postgres", dbname="postgres", autocommit=True, sslmode="disable"
+                )
+        except (TimeoutError, psycopg.Error, OSError) as problem:
+            raise CallFailed("connect_failed") from problem
+
+    async def _drop_idle(self) -> None:
+        # They led to the same server: when one broke, the others are as good as broken.
+        while self._idle:
+            await self._idle.pop().close()
+
+    def _forget(self, task: asyncio.Task[list[Document]]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, also when the caller is gone
+
+
+async def _nearest(connection: psycopg.AsyncConnection, vector: Sequence[float], count: int) -> list[Document]:
+    literal = "[" + ",".join(map(repr, vector)) + "]"
+    cursor = await connection.execute(_NEAREST, (literal, count))
+    return [(str(name), str(body)) for name, body in await cursor.fetchall()]
+
+
+def _cut(connection: psycopg.AsyncConnection) -> None:
+    """End the connection under its query without waiting for the server."""
+    try:
+        with socket.socket(fileno=os.dup(connection.fileno())) as twin:
+            twin.shutdown(socket.SHUT_RDWR)
+    except (OSError, psycopg.Error):
+        return  # already closed, which is what was wanted

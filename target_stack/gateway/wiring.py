@@ -1,0 +1,163 @@
+"""Joins configuration, policies and clients to one gateway; the only place that knows all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from target_stack.gateway.admission import Admission
+from target_stack.gateway.config import GatewayConfig, Upstream
+from target_stack.gateway.dependency import Dependency
+from target_stack.gateway.dispatch import Dispatcher
+from target_stack.gateway.engine_client import EngineClient, open_session
+from target_stack.gateway.events import Clock, EventRing
+from target_stack.gateway.fallback import FallbackChain
+from target_stack.gateway.keeper import keep
+from target_stack.gateway.metrics import GatewayMetrics
+from target_stack.gateway.policies.limiter import AimdLimiter
+from target_stack.gateway.policies.queue import AdmissionQueue, ShedWatch
+from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy, make_retry_budget
+from target_stack.gateway.replicas import ReplicaPool
+from target_stack.gateway.retrieval import HttpService, NoRetrieval, Retrieval
+from target_stack.gateway.telemetry import Telemetry
+from target_stack.gateway.vector_store import VectorStoreClient
+
+Service = tuple[Dependency, HttpService]
+
+
+@dataclass
+class Gateway:
+    """Everything a route needs. `draining` refuses new work while old work finishes."""
+
+    config: GatewayConfig
+    telemetry: Telemetry
+    pools: tuple[ReplicaPool, ...]
+    admission: Admission
+    chain: FallbackChain
+    retrieval: Retrieval | NoRetrieval
+    embedder: Service | None
+    tools: Service | None
+    draining: bool = False
+
+    def able(self) -> bool:
+        """Whether any engine, main or small, can be asked."""
+        return not self.draining and any(pool.available() for pool in self.pools)
+
+
+@asynccontextmanager
+async def open_gateway(config: GatewayConfig, clock: Clock, rng: random.Random) -> AsyncIterator[Gateway]:
+    """A running gateway, its sessions and its background watch; all closed at exit."""
+    telemetry = Telemetry(clock, rng, EventRing(clock), GatewayMetrics())
+    async with AsyncExitStack() as stack:
+        builder = _Builder(config, telemetry, stack)
+        gateway = await builder.gateway()
+        _add_gauges(gateway, builder.budget)
+        watch = asyncio.create_task(keep(gateway.pools, gateway.admission, config.policies.outlier, telemetry))
+        try:
+            yield gateway
+        finally:
+            watch.cancel()
+            await asyncio.wait({watch})
+
+
+class _Builder:
+    """Makes the parts; sessions and connections are closed by `stack`."""
+
+    def __init__(self, config: GatewayConfig, telemetry: Telemetry, stack: AsyncExitStack) -> None:
+        self._config = config
+        self._policies = config.policies
+        self._telemetry = telemetry
+        self._stack = stack
+        self.budget = make_retry_budget(config.policies.retry_budget)
+
+    async def gateway(self) -> Gateway:
+        policies, fallback = self._policies, self._config.fallback
+        limiter = AimdLimiter(policies.limiter)
+        queue, watch = AdmissionQueue(policies.queue), ShedWatch(policies.shed_quiet_s)
+        main = await self._pool("engine", self._config.engines)
+        small = await self._pool("fallback-engine", (fallback,)) if fallback else None
+        embedder = await self._service("embedder", self._config.embedder, policies.deadline.embeddings_s)
+        return Gateway(
+            config=self._config,
+            telemetry=self._telemetry,
+            pools=(main, small) if small else (main,),
+            admission=Admission(queue, limiter, watch, self._telemetry),
+            chain=FallbackChain(
+                Dispatcher(
+                    main,
+                    policies,
+                    self._telemetry,
+                    attempts=policies.attempts,
+                    budget=self.budget,
+                    limiter=limiter,
+                    sleep=asyncio.sleep,
+                ),
+                self._small_dispatcher(small) if small else None,
+                self._telemetry,
+            ),
+            retrieval=self._retrieval(embedder),
+            embedder=embedder,
+            tools=await self._service("tool", self._config.tools, policies.deadline.tool_s),
+        )
+
+    def _small_dispatcher(self, pool: ReplicaPool) -> Dispatcher:
+        # One try: the small model is itself the second chance.
+        return Dispatcher(
+            pool,
+            self._policies,
+            self._telemetry,
+            attempts=1,
+            budget=make_retry_budget(self._policies.retry_budget),
+            limiter=None,
+            sleep=asyncio.sleep,
+        )
+
+    async def _pool(self, dependency: str, upstreams: Sequence[Upstream]) -> ReplicaPool:
+        clients = [
+            EngineClient(upstream, await self._stack.enter_async_context(open_session()), self._telemetry.clock)
+            for upstream in upstreams
+        ]
+        return ReplicaPool(dependency, clients, self._policies, self._telemetry)
+
+    async def _service(self, name: str, url: str | None, limit_s: float) -> Service | None:
+        if url is None:
+            return None
+        session = await self._stack.enter_async_context(open_session())
+        dependency = Dependency(name, self._policies, limit_s, self._telemetry)
+        return dependency, HttpService(url, session, self._telemetry.clock)
+
+    def _retrieval(self, embedder: Service | None) -> Retrieval | NoRetrieval:
+        limits, address = self._policies.deadline, self._config.vector_store
+        if embedder is None or address is None:
+            return NoRetrieval()
+        client = VectorStoreClient(address, limits.connect_s)
+        self._stack.push_async_callback(client.close)
+        store = Dependency("vector-store", self._policies, limits.vector_store_s, self._telemetry)
+        return Retrieval(embedder, (store, client), limits=limits, clock=self._telemetry.clock)
+
+
+def _add_gauges(gateway: Gateway, budget: RetryBudgetPolicy) -> None:
+    """Gauges that read the live state."""
+    metrics, admission = gateway.telemetry.metrics, gateway.admission
+    metrics.gauge("gateway_queue_depth", "Requests waiting to start.", lambda: admission.waiting)
+    metrics.gauge("gateway_inflight_requests", "Requests being worked on.", lambda: admission.in_flight)
+    metrics.gauge("gateway_retry_budget_tokens", "Retries that could be made now.", lambda: budget.tokens)
+    metrics.gauges("gateway_breaker_state", "0 closed, 1 half-open, 2 open.", lambda: _breaker_states(gateway))
+
+
+def _breaker_states(gateway: Gateway) -> Iterator[tuple[Mapping[str, str], float]]:
+    for pool in gateway.pools:
+        yield from pool.breaker_states()
+    for dependency in _dependencies(gateway):
+        yield from dependency.breaker_states()
+
+
+def _dependencies(gateway: Gateway) -> Iterator[Dependency]:
+    for service in (gateway.embedder, gateway.tools):
+        if service is not None:
+            yield service[0]
+    if isinstance(gateway.retrieval, Retrieval):
+        yield gateway.retrieval.store

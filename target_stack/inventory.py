@@ -1,0 +1,75 @@
+"""The record of the running stack that the harness reads (`inventory.json`), and its safe way to disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from target_stack.config import TargetSpec, Topology
+
+
+@dataclass(frozen=True)
+class TargetView:
+    """All that the record tells of one target now. `pids` are its processes, parent first; `address` is `host:port`."""
+
+    spec: TargetSpec
+    state: str
+    holds: Sequence[str]
+    pids: Sequence[int]
+    address: str
+    via: str | None
+
+
+def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None) -> dict[str, Any]:
+    http = f"http://{view.address}" if view.spec.wire == "http" else None
+    handles: dict[str, Any] = {"supervisor": str(supervisor)}
+    if view.pids:
+        handles["process_group"] = view.pids[0]
+    if proxy_admin:
+        handles["proxy"] = {"admin": proxy_admin, "name": view.spec.name}
+    return {
+        "name": view.spec.name,
+        "role": view.spec.role,
+        "node": view.spec.node,
+        "component": view.spec.component,
+        "pids": list(view.pids),
+        "address": view.address,
+        "via": view.via,
+        "metrics": f"{http}/metrics" if http else None,
+        "events": f"{http}/debug/events" if view.spec.role == "gateway" else None,
+        "wire": view.spec.wire,
+        "state": view.state,
+        "holds": list(view.holds),
+        "handles": handles,
+    }
+
+
+def inventory_record(
+    topology: Topology,
+    views: Sequence[TargetView],
+    *,
+    ready: bool,
+    weaknesses: Sequence[str],
+    supervisor: Path,
+    proxy_admin: str | None,
+) -> dict[str, Any]:
+    """The whole record, version 1. `supervisor` is the path of the control socket."""
+    stack = {
+        "name": topology.name,
+        "profile": topology.profile,
+        "environment": "test",
+        "ready": ready,
+        "weaknesses": list(weaknesses),
+    }
+    targets = [_target_record(view, supervisor, proxy_admin) for view in views]
+    return {"version": 1, "stack": stack, "targets": targets, "faults_in_force": [], "run": None}
+
+
+def write_atomic(path: Path, record: Mapping[str, Any]) -> None:
+    """Replace a JSON file, so that a reader sees the old or the new one whole. Raises OSError."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    fresh.replace(path)

@@ -1,0 +1,193 @@
+"""The kinds of parts the supervisor can run: how each is started, how it shows that it serves, how it is told to end.
+
+Component   one of our own services, forked from the nursery
+Postgres    a real PostgreSQL with its cluster folder
+Proxy       the fault proxy, any program that speaks Toxiproxy's HTTP contract
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+import psycopg
+
+from target_stack.children import Children, members
+from target_stack.fixtures import read_documents
+from target_stack.process import Account
+from target_stack.vector_store.cluster import Cluster, drop_shared_memory
+from target_stack.vector_store.store import fill, nearest
+
+CHECK_TIMEOUT_S = 1.0
+
+
+class PreparationFailed(Exception):
+    """A part's one-time preparation went wrong; the message says which command and where its log is."""
+
+
+class Part(Protocol):
+    """One kind of part. `stop_signal` asks it to end in order."""
+
+    stop_signal: int
+
+    async def job(self, port: int) -> Mapping[str, Any]:
+        """The order for the nursery. Raises PreparationFailed or OSError."""
+        ...
+
+    async def serves(self, address: str) -> bool:
+        """Whether it does its real work now. Never raises for a part that is not there yet."""
+        ...
+
+    def processes(self, pid: int) -> tuple[int, ...]:
+        """The processes that the inventory names, parent first."""
+        ...
+
+    def clean(self) -> None:
+        """Remove what only a killed part leaves behind. Called when it is gone for good."""
+        ...
+
+
+async def http_status(session: aiohttp.ClientSession, method: str, url: str, body: Any = None) -> int:
+    """Status of a short call; 0 when no answer came."""
+    try:
+        async with session.request(method, url, json=body, timeout=aiohttp.ClientTimeout(CHECK_TIMEOUT_S)) as reply:
+            await reply.read()
+            return reply.status
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        return 0
+
+
+@dataclass
+class Component:
+    """One of our services. `config` gives its configuration for the address it shall listen on."""
+
+    name: str
+    component: str
+    config: Callable[[str], Mapping[str, Any]]
+    session: aiohttp.ClientSession
+    log: Path
+    stop_signal: int = signal.SIGTERM
+
+    async def job(self, port: int) -> Mapping[str, Any]:
+        """Run the component in a fork."""
+        config = self.config(f"127.0.0.1:{port}")
+        return {"name": self.name, "component": self.component, "config": config, "log": str(self.log)}
+
+    async def serves(self, address: str) -> bool:
+        """An engine must produce a token; the others answer a ping."""
+        if self.component != "engine":
+            return await http_status(self.session, "GET", f"http://{address}/ping") == 200
+        body = {"model": self.config(address)["model"], "prompt": "Are you there?", "max_tokens": 1}
+        return await http_status(self.session, "POST", f"http://{address}/v1/completions", body) == 200
+
+    def processes(self, pid: int) -> tuple[int, ...]:
+        """Its whole group: an engine's core is its second process."""
+        return members(pid)
+
+    def clean(self) -> None:
+        """Nothing stays."""
+
+
+@dataclass
+class Postgres:
+    """A real PostgreSQL. Its first start makes the cluster, its first readiness check loads the documents."""
+
+    name: str
+    cluster: Cluster
+    account: Account | None
+    children: Children
+    log: Path
+    stop_signal: int = signal.SIGINT  # "fast": SIGTERM would wait for every client to leave
+
+    def _order(self, argv: list[str], suffix: str = "") -> dict[str, Any]:
+        account = [self.account.uid, self.account.gid] if self.account else None
+        return {"name": self.name + suffix, "argv": argv, "account": account, "log": str(self.log)}
+
+    async def job(self, port: int) -> Mapping[str, Any]:
+        """Make the cluster if it is not there, then serve it."""
+        if not self.cluster.is_made():
+            pid = await self.children.start(self._order(self.cluster.initdb(), " initdb"))
+            if await self.children.end_of(pid) != 0:
+                raise PreparationFailed(f"initdb failed; see {self.log}")
+            self.cluster.mark_made()
+        return self._order(self.cluster.serve(port))
+
+    async def serves(self, address: str) -> bool:
+        """A real search finds something."""
+        try:
+            async with asyncio.timeout(2 * CHECK_TIMEOUT_S):
+                await fill(address, read_documents())
+                return bool(await nearest(address, "warranty"))
+        except (psycopg.Error, OSError, TimeoutError):
+            return False
+
+    def processes(self, pid: int) -> tuple[int, ...]:
+        """Only the postmaster: the others come and go with every client, and all are in its group."""
+        return (pid,)
+
+    def clean(self) -> None:
+        """Drop the lock segment of a killed server."""
+        drop_shared_memory(self.cluster.data)
+
+
+@dataclass
+class Proxy:
+    """The fault proxy. `routes` gives every edge's name, address and upstream; `move` is told of a taken one."""
+
+    name: str
+    command: str
+    routes: Callable[[], list[dict[str, Any]]]
+    move: Callable[[str], None]
+    session: aiohttp.ClientSession
+    folder: Path
+    log: Path
+    stop_signal: int = signal.SIGTERM
+
+    async def job(self, port: int) -> Mapping[str, Any]:
+        """The given command; a bare program name is looked up on PATH."""
+        program, *rest = shlex.split(self.command.replace("{port}", str(port)))
+        argv = [_which(program), *rest]
+        return {"name": self.name, "argv": argv, "folder": str(self.folder), "log": str(self.log)}
+
+    async def serves(self, address: str) -> bool:
+        """It answers, and every edge is listening."""
+        if await http_status(self.session, "GET", f"http://{address}/version") != 200:
+            return False
+        if await http_status(self.session, "POST", f"http://{address}/populate", self.routes()) in (200, 201):
+            return True
+        for name in await self._missing(address):
+            self.move(name)
+        return False
+
+    async def _missing(self, address: str) -> list[str]:
+        timeout = aiohttp.ClientTimeout(CHECK_TIMEOUT_S)
+        try:
+            async with self.session.get(f"http://{address}/proxies", timeout=timeout) as reply:
+                up = {name for name, proxy in (await reply.json()).items() if proxy.get("enabled")}
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
+            return []
+        return [route["name"] for route in self.routes() if route["name"] not in up]
+
+    def processes(self, pid: int) -> tuple[int, ...]:
+        """The one that was started."""
+        return (pid,)
+
+    def clean(self) -> None:
+        """Nothing stays."""
+
+
+def _which(program: str) -> str:
+    """Absolute path of a program. Raises PreparationFailed."""
+    folders = [Path(folder) for folder in os.get_exec_path()] if "/" not in program else [Path()]
+    for folder in folders:
+        path = (folder / program).absolute()
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    raise PreparationFailed(f"--proxy-command: there is no program {program!r}")

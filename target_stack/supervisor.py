@@ -1,0 +1,265 @@
+"""Keeps the stack running: starts its parts, asks each until it serves, restarts what dies, tells the harness.
+
+What happens next is decided in `lifecycle`; this shell carries it out. However it ends, by SIGKILL too, nothing
+survives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from target_stack.addresses import AddressBook
+from target_stack.children import Children, NurseryGone, members, signal_group, sweep
+from target_stack.config import Topology
+from target_stack.inventory import TargetView, inventory_record, write_atomic
+from target_stack.lifecycle import BecameReady, Begin, Died, Event, Hold, Life, Release, Tick, step
+from target_stack.parts import Part, PreparationFailed, Proxy
+from target_stack.port_numbers import is_free
+from target_stack.workspace import Workspace
+
+START_TIMEOUT_S = 20.0
+CHECK_PERIOD_S = 0.03
+STOP_TIMEOUT_S = 3.0
+DRAIN_TIMEOUT_S = 6.0
+"""How long the gateway may take to finish requests in flight; its own limit is 5 s."""
+
+
+class CannotStart(Exception):
+    """The stack did not become ready; the message names the part and holds the end of its log."""
+
+
+@dataclass
+class Seat:
+    """A part with its place in the stack: its life, the process that lives it now, and what an earlier one left."""
+
+    name: str
+    part: Part
+    log: Path
+    life: Life = field(default_factory=Life)
+    pid: int | None = None
+    pids: tuple[int, ...] = ()
+    leftover: int | None = None
+    problem: str = ""
+
+
+class Supervisor:
+    """One running stack. `proxy` is the name of the seat that is no target."""
+
+    def __init__(
+        self,
+        *,
+        topology: Topology,
+        weaknesses: Sequence[str],
+        seats: Mapping[str, Seat],
+        book: AddressBook,
+        children: Children,
+        workspace: Workspace,
+    ) -> None:
+        """Nothing is started yet."""
+        self._topology, self._weaknesses = topology, weaknesses
+        self._seats, self._book, self._children, self._workspace = seats, book, children, workspace
+        self._gateway = seats[topology.of_role("gateway")[0].name]
+        self._proxy = next((seat for seat in seats.values() if isinstance(seat.part, Proxy)), None)
+        self._news = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    # What the control API asks for.
+
+    def status(self) -> dict[str, Any]:
+        """The inventory record of this moment."""
+        return inventory_record(
+            self._topology,
+            [self._view(target.name) for target in self._topology.targets],
+            ready=all(seat.life.phase == "ready" for seat in self._seats.values()),
+            weaknesses=self._weaknesses,
+            supervisor=self._workspace.control_socket,
+            proxy_admin=self._book.direct(self._proxy.name) if self._proxy else None,
+        )
+
+    def _view(self, name: str) -> TargetView:
+        seat = self._seats[name]
+        spec = next(target for target in self._topology.targets if target.name == name)
+        life = seat.life
+        return TargetView(spec, life.state, life.holds, seat.pids, self._book.direct(name), self._book.via(name))
+
+    def _target(self, name: str) -> Seat:
+        if all(target.name != name for target in self._topology.targets):
+            raise KeyError(name)
+        return self._seats[name]
+
+    def hold(self, name: str, by: str) -> tuple[str, ...]:
+        """Leave a target dead while it is dead. Raises KeyError."""
+        self._apply(self._target(name), Hold(by))
+        return self._seats[name].life.holds
+
+    def release(self, name: str, by: str) -> tuple[str, ...]:
+        """Drop a hold; without any left a dead target is started at once. Raises KeyError."""
+        self._apply(self._target(name), Release(by))
+        return self._seats[name].life.holds
+
+    def ask_to_stop(self) -> None:
+        """Begin the shutdown."""
+        self._stopping = True
+        self._news.set()
+
+    # Events in, effects out.
+
+    def _apply(self, seat: Seat, event: Event) -> None:
+        loop, before = asyncio.get_running_loop(), seat.life
+        seat.life, start = step(seat.life, event, loop.time())
+        if self._stopping:
+            return
+        if start:
+            self._spawn(self._live(seat, seat.life.incarnation))
+        elif seat.life.restart_at not in (None, before.restart_at):
+            # A little late, because a timer may fire a nanosecond early and would then find nothing due.
+            loop.call_at(seat.life.restart_at + 0.001, self._apply, seat, Tick())
+        if seat.life != before:
+            self._publish()
+
+    def _publish(self) -> None:
+        write_atomic(self._workspace.inventory, self.status())
+        self._news.set()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def on_exit(self, pid: int, status: int) -> None:
+        """A child of the nursery ended."""
+        for seat in self._seats.values():
+            if seat.pid == pid:
+                seat.problem = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+                self._lost(seat)
+
+    def _lost(self, seat: Seat) -> None:
+        pid, seat.pid, seat.pids = seat.pid, None, ()
+        # A group number is not given out again while a process of the group lives.
+        seat.leftover = pid if pid is not None and members(pid) else None
+        self._apply(seat, Died(seat.life.incarnation))
+
+    async def _live(self, seat: Seat, incarnation: int) -> None:
+        """Start one incarnation and ask it until it serves or is over."""
+        try:
+            await self._start(seat)
+        except NurseryGone:
+            return
+        except (PreparationFailed, OSError) as problem:
+            seat.problem = str(problem)
+            self._apply(seat, Died(incarnation))
+            return
+        while (seat.life.incarnation, seat.life.phase) == (incarnation, "starting"):
+            if await seat.part.serves(self._book.direct(seat.name)) and seat.pid is not None:
+                seat.pids = seat.part.processes(seat.pid)
+                self._apply(seat, BecameReady(incarnation))
+                return
+            await asyncio.sleep(CHECK_PERIOD_S)
+
+    async def _start(self, seat: Seat) -> None:
+        if seat.leftover is not None:
+            await sweep(seat.leftover)
+            seat.leftover = None
+        if not is_free(self._book.port(seat.name)):
+            self._book.move(seat.name)
+            await self._moved(seat)
+        pid = await self._children.start(await seat.part.job(self._book.port(seat.name)))
+        seat.pid, seat.pids = pid, (pid,)
+        if self._children.is_running(pid):
+            self._publish()
+        else:
+            self._lost(seat)
+
+    async def _moved(self, seat: Seat) -> None:
+        """A direct port is another now: tell the proxy, or the gateway where there is none."""
+        if self._proxy is None:
+            self.restart_gateway()
+        elif seat is not self._proxy and self._proxy.life.phase == "ready":
+            await self._proxy.part.serves(self._book.direct(self._proxy.name))
+
+    def restart_gateway(self) -> None:
+        """Have the gateway, if it runs, start again and learn the new addresses."""
+        if self._gateway.pid is not None:
+            signal_group(self._gateway.pid, self._gateway.part.stop_signal)
+
+    # Beginning and end.
+
+    async def run(self) -> None:
+        """Bring all up and keep it up until asked to stop. Raises CannotStart or NurseryGone."""
+        loop = asyncio.get_running_loop()
+        deadline, began = loop.time() + START_TIMEOUT_S, loop.time()
+        others = [seat for seat in self._seats.values() if seat is not self._gateway]
+        for seat in others:
+            self._apply(seat, Begin())
+        # The gateway comes last, so that its first look at its dependencies finds them alive.
+        await self._until_ready(others, deadline)
+        self._apply(self._gateway, Begin())
+        await self._until_ready([self._gateway], deadline)
+        if not self._stopping:
+            sys.stderr.write(f"{self._topology.name} stack ready after {loop.time() - began:.2f} s\n")
+        await self._until(lambda: False)
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        """Wait for `done` or for being asked to stop. Raises NurseryGone."""
+        while not done() and not self._stopping:
+            if self._children.gone.is_set():
+                raise NurseryGone
+            await self._news.wait()
+            self._news.clear()
+
+    async def _until_ready(self, seats: Sequence[Seat], deadline: float) -> None:
+        def settled() -> bool:
+            return all(seat.life.phase == "ready" for seat in seats) or any(seat.life.hopeless for seat in seats)
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline):
+                await self._until(settled)
+        late = [seat for seat in seats if seat.life.phase != "ready"]
+        if late and not self._stopping:
+            raise CannotStart("\n".join(_explain(seat) for seat in late))
+
+    def wake(self) -> None:
+        """Look again: the nursery may be gone."""
+        self._news.set()
+
+    async def stop(self) -> None:
+        """End every part: the gateway first, so that it can finish what it serves."""
+        self._stopping = True
+        for task in tuple(self._tasks):
+            task.cancel()
+        await _end(self._gateway, self._children, DRAIN_TIMEOUT_S)
+        others = [seat for seat in self._seats.values() if seat is not self._gateway]
+        await asyncio.gather(*(_end(seat, self._children, STOP_TIMEOUT_S) for seat in others))
+        for seat in self._seats.values():
+            seat.part.clean()
+
+
+async def _end(seat: Seat, children: Children, patience_s: float) -> None:
+    """Ask a part to end, also one that is frozen; kill what is left of it."""
+    pid = seat.pid
+    if pid is not None and not children.gone.is_set():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, seat.part.stop_signal)
+        signal_group(pid, signal.SIGCONT)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await children.end_of(pid)
+    for group in (pid, seat.leftover):
+        if group is not None:
+            await sweep(group)
+
+
+def _explain(seat: Seat) -> str:
+    """Why a part is not ready, with the last lines that it wrote."""
+    lines = seat.log.read_text("utf-8", "replace").splitlines()[-8:] if seat.log.exists() else []
+    why = f"{seat.name} is {seat.life.state}, not ready" + (f": {seat.problem}" if seat.problem else "")
+    return "\n".join([why, *(f"  | {line}" for line in lines)])

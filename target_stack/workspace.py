@@ -1,0 +1,130 @@
+"""The supervisor's folders: the state folder that others read, and a scratch folder for data that dies with the stack.
+
+state folder (0700)   supervisor.pid (locked while we live), control.sock, inventory.json, scratch (a path), logs/
+scratch folder        below the system's temporary folder, because another user may have to reach into it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from target_stack.process import Account
+from target_stack.vector_store.accounts import can_reach
+from target_stack.vector_store.cluster import drop_shared_memory
+
+_PREFIX = "brownout-"
+_LOCK_PATIENCE_S = 2.0
+
+
+class Occupied(Exception):
+    """Another supervisor works in this state folder."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """An open state folder with its scratch folder. `lock` is a file descriptor."""
+
+    state: Path
+    scratch: Path
+    lock: int
+
+    @property
+    def control_socket(self) -> Path:
+        """Where the control API listens."""
+        return self.state / "control.sock"
+
+    @property
+    def inventory(self) -> Path:
+        """The record for the harness."""
+        return self.state / "inventory.json"
+
+    def log(self, name: str) -> Path:
+        """Where a part's stdout and stderr go."""
+        return self.state / "logs" / f"{name}.log"
+
+    def folder(self, name: str, account: Account | None = None) -> Path:
+        """A private scratch folder for one part, made on the first call."""
+        path = self.scratch / name
+        path.mkdir(mode=0o700, exist_ok=True)
+        if account:
+            os.chown(path, account.uid, account.gid)
+        return path
+
+    def close(self) -> None:
+        """Remove all but the logs, and let the next supervisor in."""
+        _remove_tree(self.scratch)
+        for name in ("control.sock", "inventory.json", "scratch", "supervisor.pid"):
+            (self.state / name).unlink(missing_ok=True)
+        os.close(self.lock)
+
+
+def _lock(path: Path) -> int:
+    """Lock a file for as long as we and our nursery live; the last life's nursery may need a moment to die."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    patience_end = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > patience_end:
+                owner = os.read(fd, 20).decode("ascii", "replace").strip()
+                os.close(fd)
+                raise Occupied(f"a supervisor (pid {owner}) is already running in {path.parent}") from None
+            time.sleep(0.02)
+        else:
+            return fd
+
+
+def _remove_tree(path: Path) -> None:
+    """Remove a folder, even while a dying process still writes into it."""
+    for _ in range(50):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        time.sleep(0.02)
+
+
+def scratch_left_in(state: Path) -> Path | None:
+    """The scratch folder of a supervisor that was killed here, if it is still there and ours to remove."""
+    with contextlib.suppress(OSError):
+        left = Path((state / "scratch").read_text("utf-8").strip())
+        if left.name.startswith(_PREFIX) and not left.is_symlink() and left.stat().st_uid == os.geteuid():
+            return left
+    return None
+
+
+def base_folder(account: Account | None, candidates: Iterable[Path]) -> Path:
+    """The first candidate that the account can reach. Raises OSError when there is none."""
+    for folder in candidates:
+        if account is None or can_reach(folder, account):
+            return folder
+    raise OSError("no temporary folder can be reached by the unprivileged user; set TMPDIR to one that can")
+
+
+def open_workspace(state: Path, account: Account | None) -> Workspace:
+    """Take possession of a state folder. Raises Occupied or OSError."""
+    (state / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
+    state.chmod(0o700)
+    lock = _lock(state / "supervisor.pid")
+    os.ftruncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
+    left = scratch_left_in(state)
+    if left:
+        for folder in left.iterdir():
+            drop_shared_memory(folder)
+        _remove_tree(left)
+    for old in (state / "logs").glob("*.log"):
+        old.unlink()
+    base = base_folder(account, (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")))  # noqa: S108  # mkdtemp below
+    scratch = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+    scratch.chmod(0o711)
+    (state / "scratch").write_text(f"{scratch}\n", "utf-8")
+    return Workspace(state, scratch, lock)

@@ -1,0 +1,71 @@
+"""Every fault of the catalogue keeps the contract; the test of a new fault is one line here."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos.faults.catalog import FAULTS, by_kind
+from chaos.faults.fault import Fault
+from chaos.faults.net_down import NetDown
+from chaos.faults.net_latency import NetLatency
+from chaos.faults.node_loss import NodeLoss
+from chaos.faults.noop import Noop
+from chaos.faults.process_kill import ProcessKill
+from chaos.faults.process_stall import ProcessStall
+from chaos.settings import settings_of
+from chaos.testing.clock import run_virtual
+from chaos.testing.conformance import check_fault
+from chaos.testing.host import InMemoryHost
+from chaos.units import Duration
+
+EXAMPLES: tuple[Fault, ...] = (
+    Noop(),
+    ProcessKill(),
+    ProcessKill(signal="TERM"),
+    ProcessStall(),
+    ProcessStall(part="all"),
+    NodeLoss(),
+    NetLatency(latency=Duration(0.15)),
+    NetLatency(latency=Duration(0.4), jitter=Duration(0.4), direction="upstream"),
+    NetDown(),
+)
+
+
+def _check(fault: Fault, *, targets: int, lasting: bool = True) -> None:
+    async def main() -> None:
+        world = InMemoryHost()
+        for name in ("engine-a", "engine-b")[:targets]:
+            world.add_target(name, node="gpu-node-1", processes=2)
+        await check_fault(
+            fault, tuple(t.record for t in world.supervisor.targets.values()), world.host, lasting=lasting
+        )
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+@pytest.mark.parametrize("fault", EXAMPLES, ids=repr)
+def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_off(fault: Fault, targets: int) -> None:
+    _check(fault, targets=targets)
+
+
+def test_a_kill_that_the_supervisor_answers_keeps_the_contract_of_passing_harm() -> None:
+    _check(ProcessKill(restart="supervisor"), targets=1, lasting=False)
+
+
+def test_every_kind_of_the_catalogue_has_an_example_here() -> None:
+    assert {fault.kind for fault in FAULTS} == {example.kind for example in EXAMPLES}
+
+
+def test_the_catalogue_finds_a_fault_by_the_word_that_names_its_file_and_class() -> None:
+    for kind, fault in by_kind.items():
+        assert fault.__module__ == f"chaos.faults.{kind}"
+        assert fault.__name__ == "".join(word.capitalize() for word in kind.split("_"))
+
+
+def test_every_setting_of_every_fault_is_described() -> None:
+    for fault in FAULTS:
+        assert all(setting.doc for setting in settings_of(fault))
+        assert fault.summary
+        assert fault.observer
+        assert fault.fidelity

@@ -1,0 +1,159 @@
+"""Samples and readings on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chaos.journal.appending import JournalFull
+from chaos.journal.record import ReadingRow, Sample
+from chaos.journal.samples import (
+    SAMPLES_FILE,
+    SAMPLES_SCHEMA,
+    keep_flushed,
+    read_stream,
+    reading_writer,
+    rows_of,
+    sample_writer,
+)
+from chaos.testing.clock import VirtualClock, run_virtual
+
+
+def sample(n, **changes):
+    row = {
+        "load": "chat", "request": n, "attempt": 1, "final": True, "intended_s": n / 10, "sent_s": n / 10,
+        "first_token_s": None, "end_s": n / 10 + 1, "outcome": "good", "why": "", "status": 200,
+        "served_by": f"engine-{n % 3}", "degraded": "", "tokens": 5, "gaps_s": (0.5,) * (n % 4), "answer_ok": None,
+        "trace_id": f"{n:032x}",
+    }  # fmt: skip
+    return Sample(**row | changes)
+
+
+def as_row(row):
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(row).items()}
+
+
+def written(folder, rows, **settings):
+    writer = sample_writer(folder, **settings)
+    for row in rows:
+        writer.append(row)
+    return writer
+
+
+def read(folder):
+    return read_stream((folder / SAMPLES_FILE).read_bytes(), SAMPLES_SCHEMA)
+
+
+def test_what_is_written_is_read_across_batches_and_growing_dictionaries(tmp_path):
+    rows = [sample(n, served_by=f"engine-{n}", answer_ok=n % 2 == 0) for n in range(25)]
+    written(tmp_path, rows, most_rows=4).close()
+    table, trouble = read(tmp_path)
+    assert trouble is None
+    assert rows_of(table) == [as_row(row) for row in rows]
+
+
+def test_strangers_open_the_file_with_pyarrow_alone(tmp_path):
+    written(tmp_path, [sample(n) for n in range(9)], most_rows=2).close()
+    table = pa.ipc.open_stream(tmp_path / SAMPLES_FILE).read_all()
+    assert table.column_names == list(vars(sample(0)))
+    assert table["gaps_s"].type == pa.list_(pa.float32())
+    assert table.num_rows == 9
+
+
+def test_a_request_that_was_never_sent_has_no_sent_time(tmp_path):
+    written(tmp_path, [sample(0, attempt=0, sent_s=float("nan"))]).close()
+    assert rows_of(read(tmp_path)[0])[0]["sent_s"] is None
+
+
+def test_a_run_without_rows_is_readable_before_and_after_the_close(tmp_path):
+    writer = sample_writer(tmp_path)
+    assert read(tmp_path) == (SAMPLES_SCHEMA.empty_table(), None)
+    writer.close()
+    assert read(tmp_path) == (SAMPLES_SCHEMA.empty_table(), None)
+
+
+def test_rows_are_in_the_file_after_a_flush_without_any_close(tmp_path):
+    writer = written(tmp_path, [sample(n) for n in range(3)])
+    assert read(tmp_path)[0].num_rows == 0
+    writer.flush()
+    assert read(tmp_path)[0].num_rows == 3
+    assert writer.count == 3
+    writer.close()
+
+
+def test_rows_never_wait_longer_than_the_period(tmp_path):
+    async def main():
+        writer, clock = sample_writer(tmp_path), VirtualClock()
+        keeping = asyncio.create_task(keep_flushed(clock, [writer.flush]))
+        writer.append(sample(0))
+        await clock.sleep_until(clock.now() + 0.2)
+        keeping.cancel()
+        found = read(tmp_path)[0].num_rows
+        writer.close()
+        return found
+
+    assert run_virtual(main) == 1
+
+
+@pytest.fixture(scope="module")
+def whole():
+    with tempfile.TemporaryDirectory() as folder:
+        writer = written(Path(folder), [sample(n) for n in range(40)], most_rows=10)
+        writer.close()
+        return (Path(folder) / SAMPLES_FILE).read_bytes()
+
+
+@settings(max_examples=200, deadline=None)
+@given(share=st.floats(0, 1))
+def test_a_file_cut_anywhere_gives_its_whole_batches(whole, share):
+    table, _ = read_stream(whole[: int(share * len(whole))], SAMPLES_SCHEMA)
+    assert table.num_rows in (0, 10, 20, 30, 40)
+    assert rows_of(table) == [as_row(sample(n)) for n in range(table.num_rows)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(noise=st.binary(min_size=1, max_size=300))
+def test_noise_is_no_rows_and_no_exception(noise):
+    table, trouble = read_stream(noise, SAMPLES_SCHEMA)
+    assert table.num_rows == 0
+    assert trouble
+
+
+def test_other_columns_are_not_believed(tmp_path):
+    writer = reading_writer(tmp_path)
+    writer.append(ReadingRow(1.0, "gateway", "up", 1.0))
+    writer.close()
+    table, trouble = read_stream((tmp_path / "readings.arrows").read_bytes(), SAMPLES_SCHEMA)
+    assert table.num_rows == 0
+    assert "columns" in trouble
+
+
+def test_a_full_disk_is_told_once_keeps_earlier_batches_and_catches_up(tmp_path):
+    room = {"left": 10**6}
+
+    def write(fd, data):
+        if len(data) > room["left"]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return os.write(fd, data)
+
+    writer = written(tmp_path, [sample(n) for n in range(3)], write=write)
+    writer.flush()
+    room["left"] = 0
+    writer.append(sample(3))
+    with pytest.raises(JournalFull):
+        writer.flush()
+    writer.append(sample(4))
+    writer.flush()
+    assert read(tmp_path)[0].num_rows == 3
+    room["left"] = 10**6
+    writer.close()
+    table, trouble = read(tmp_path)
+    assert (table.num_rows, trouble) == (5, None)

@@ -1,0 +1,79 @@
+"""A load laid out before the run."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from chaos.adapters.entropy import SeededEntropy
+from chaos.load.prompts import Prompt, PromptError
+from chaos.load.schedule import http_request, plan_load
+from chaos.spec.model import Load
+from chaos.units import Rate
+
+QUESTIONS = tuple(Prompt(f"q{n}", question=f"Question {n}?") for n in range(20))
+TOOLS = (Prompt("t", tool="order_status", arguments={"order": "B-1"}),)
+
+
+def plan(seed=7, prompts=QUESTIONS, **settings):
+    load = Load(**{"name": "chat", "route": "rag", "rate": Rate(20)} | settings)
+    return plan_load(load, prompts, seed, SeededEntropy(seed), 10.0)
+
+
+def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
+    assert plan(7) == plan(7)
+    assert plan(7).requests != plan(8).requests
+
+
+def test_a_load_of_another_name_has_its_own_dice():
+    assert [r.at_s for r in plan().requests] != [r.at_s for r in plan(name="other").requests]
+
+
+def test_requests_are_numbered_in_order_of_time():
+    requests = plan().requests
+    assert [r.number for r in requests] == list(range(len(requests)))
+    assert [r.at_s for r in requests] == sorted(r.at_s for r in requests)
+
+
+def test_every_request_has_a_trace_of_its_own():
+    requests = plan().requests
+    assert len({r.trace_id for r in requests}) == len(requests)
+
+
+def test_a_resend_keeps_the_trace_and_changes_span_and_request_id():
+    load, request = plan().load, plan().requests[0]
+    first, second = (http_request(load, request, attempt).headers for attempt in (1, 2))
+    assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", first["traceparent"])
+    assert first["traceparent"][:36] == second["traceparent"][:36]
+    assert first["traceparent"] != second["traceparent"]
+    assert first["x-request-id"] != second["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("route", "prompts", "path", "keys"),
+    [
+        ("chat", QUESTIONS, "/v1/chat/completions", {"messages", "max_tokens", "stream", "stream_options"}),
+        ("rag", QUESTIONS, "/v1/rag", {"messages", "max_tokens", "stream", "stream_options"}),
+        ("embeddings", QUESTIONS, "/v1/embeddings", {"input"}),
+        ("tools", TOOLS, "/v1/tools/order_status", {"order"}),
+    ],
+)
+def test_each_route_has_its_path_and_body(route, prompts, path, keys):
+    made = plan(route=route, prompts=prompts)
+    request = http_request(made.load, made.requests[0], 1)
+    assert (request.method, request.path) == ("POST", path)
+    assert set(json.loads(request.body)) == keys
+
+
+def test_no_stream_means_no_stream_options():
+    made = plan(route="chat", stream=False)
+    assert json.loads(http_request(made.load, made.requests[0], 1).body)["stream"] is False
+    assert "stream_options" not in json.loads(http_request(made.load, made.requests[0], 1).body)
+
+
+@pytest.mark.parametrize(("route", "prompts"), [("rag", TOOLS), ("tools", QUESTIONS)])
+def test_prompts_that_do_not_fit_the_route_are_refused(route, prompts):
+    with pytest.raises(PromptError, match=route):
+        plan(route=route, prompts=prompts)

@@ -1,0 +1,81 @@
+"""The topology file, and what the components are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from target_stack.config import BadTopology, component_config, load_topology, parse_topology
+
+MINIMAL = [
+    {"name": "front", "role": "gateway", "component": "gateway"},
+    {"name": "e1", "role": "engine", "component": "engine", "settings": {"model": "m"}},
+    {"name": "embed", "role": "embedder", "component": "embedder", "settings": {"model": "h"}},
+    {"name": "pg", "role": "vector-store", "component": "postgres"},
+    {"name": "t", "role": "tool", "component": "tools"},
+]
+
+
+def file(targets=MINIMAL, **changes):
+    return {"version": 1, "name": "bundled", "profile": "embedded", "targets": targets, **changes}
+
+
+def test_the_bundled_topology_has_the_promised_names_roles_and_nodes():
+    found = [(t.name, t.role, t.node) for t in load_topology().targets]
+    assert found == [
+        ("gateway", "gateway", None),
+        ("engine-a", "engine", "gpu-node-1"),
+        ("engine-b", "engine", "gpu-node-2"),
+        ("engine-small", "fallback-engine", "gpu-node-3"),
+        ("embedder", "embedder", None),
+        ("vector-store", "vector-store", None),
+        ("tools", "tool", None),
+    ]
+
+
+def test_the_fallback_engine_is_faster_in_every_cost():
+    topology = load_topology()
+    large, small = topology.of_role("engine")[0].settings, topology.of_role("fallback-engine")[0].settings
+    assert all(small["cost"][key] < large["cost"][key] for key in large["cost"])
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (file(version=2), "version 2, expected 1"),
+        (file(colour="red"), "topology: unknown key 'colour'"),
+        (file([*MINIMAL, {"name": "x", "rle": "engine"}]), "target 6: unknown key 'rle'; did you mean 'role'?"),
+        (file([*MINIMAL, {"role": "engine"}]), "target 6: a target needs a name"),
+        (file([*MINIMAL, {"name": "x", "role": "king"}]), "target x: role: 'king' is none of"),
+        (file([*MINIMAL, MINIMAL[1]]), "two targets are named 'e1'"),
+        (file(MINIMAL[1:]), "exactly one target of role gateway"),
+        (file([MINIMAL[0], *MINIMAL[2:]]), "at least one target of role engine"),
+        ([], "topology: expected keys and values"),
+    ],
+)
+def test_a_topology_that_makes_no_sense_is_refused_with_its_place(record, message):
+    with pytest.raises(BadTopology, match=message.replace("?", r"\?")):
+        parse_topology(record)
+
+
+def test_the_gateway_learns_the_addresses_that_clients_use():
+    topology = parse_topology(file())
+    address = {name: f"127.0.0.1:{20000 + n}" for n, name in enumerate(t["name"] for t in MINIMAL)}
+    config = component_config(topology, topology.targets[0], listen="127.0.0.1:1", address=address, data_dir="/d")
+    assert config == {
+        "name": "front",
+        "listen": "127.0.0.1:1",
+        "engines": [{"name": "e1", "url": "http://127.0.0.1:20001", "model": "m"}],
+        "fallback": None,
+        "model": "m",
+        "embedder": "http://127.0.0.1:20002",
+        "vector_store": "127.0.0.1:20003",
+        "tools": "http://127.0.0.1:20004",
+    }
+
+
+def test_a_component_gets_its_settings_and_only_the_tools_a_folder():
+    topology = parse_topology(file())
+    engine = component_config(topology, topology.targets[1], listen="127.0.0.1:1", address={}, data_dir="/d")
+    tools = component_config(topology, topology.targets[4], listen="127.0.0.1:2", address={}, data_dir="/d")
+    assert engine == {"name": "e1", "listen": "127.0.0.1:1", "model": "m"}
+    assert tools == {"name": "t", "listen": "127.0.0.1:2", "data_dir": "/d"}

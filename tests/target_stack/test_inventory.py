@@ -1,0 +1,83 @@
+"""The record that the harness reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from target_stack.config import load_topology
+from target_stack.inventory import TargetView, inventory_record, write_atomic
+
+
+def record(ready=True, proxy="127.0.0.1:9"):
+    topology = load_topology()
+    views = [
+        TargetView(t, "ready", (), (10 + n, 50 + n), f"127.0.0.1:{100 + n}", f"127.0.0.1:{200 + n}" if proxy else None)
+        for n, t in enumerate(topology.targets)
+    ]
+    return inventory_record(
+        topology, views, ready=ready, weaknesses=["w"], supervisor=Path("/s/control.sock"), proxy_admin=proxy
+    )
+
+
+def test_the_stack_says_what_it_is_and_whether_it_is_ready():
+    assert record(ready=False)["stack"] == {
+        "name": "bundled",
+        "profile": "embedded",
+        "environment": "test",
+        "ready": False,
+        "weaknesses": ["w"],
+    }
+
+
+def test_an_engine_has_all_its_handles():
+    assert record()["targets"][1] == {
+        "name": "engine-a",
+        "role": "engine",
+        "node": "gpu-node-1",
+        "component": "engine",
+        "pids": [11, 51],
+        "address": "127.0.0.1:101",
+        "via": "127.0.0.1:201",
+        "metrics": "http://127.0.0.1:101/metrics",
+        "events": None,
+        "wire": "http",
+        "state": "ready",
+        "holds": [],
+        "handles": {
+            "supervisor": "/s/control.sock",
+            "process_group": 11,
+            "proxy": {"admin": "127.0.0.1:9", "name": "engine-a"},
+        },
+    }
+
+
+def test_postgres_has_its_own_wire_and_no_metrics_page():
+    store = record()["targets"][5]
+    assert (store["wire"], store["metrics"]) == ("postgres", None)
+
+
+def test_only_the_gateway_tells_events():
+    assert [t["events"] is not None for t in record()["targets"]] == [True] + [False] * 6
+
+
+def test_without_a_proxy_there_is_no_way_through_it():
+    target = record(proxy=None)["targets"][0]
+    assert target["via"] is None
+    assert "proxy" not in target["handles"]
+
+
+def test_a_dead_target_has_no_process_group():
+    topology = load_topology()
+    view = TargetView(topology.targets[0], "dead", ("lease",), (), "127.0.0.1:1", None)
+    made = inventory_record(topology, [view], ready=False, weaknesses=[], supervisor=Path("/s"), proxy_admin=None)
+    assert "process_group" not in made["targets"][0]["handles"]
+    assert made["targets"][0]["holds"] == ["lease"]
+
+
+def test_the_file_is_replaced_whole_and_nothing_else_stays(tmp_path):
+    path = tmp_path / "inventory.json"
+    write_atomic(path, {"n": 1})
+    write_atomic(path, {"n": 2})
+    assert json.loads(path.read_text()) == {"n": 2}
+    assert [p.name for p in tmp_path.iterdir()] == ["inventory.json"]

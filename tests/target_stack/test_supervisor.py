@@ -1,0 +1,264 @@
+"""The supervised stack as real processes on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from target_stack.fixtures import fixtures_dir, read_lines
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(90)]
+
+ROOT = Path(__file__).parents[2]
+PROXY = f"{sys.executable} -m chaos.proxy --host 127.0.0.1 --port {{port}}"
+
+
+def eventually(look, timeout_s=15.0):
+    """What `look` finds, as soon as it finds something."""
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        if found := look():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"never came true: {look}")
+
+
+class Stack:
+    """A supervisor that was started by a test, and what it tells."""
+
+    def __init__(self, state: Path, scratch: Path, *arguments: str):
+        self.state, self.scratch = state, scratch
+        scratch.mkdir(exist_ok=True)
+        scratch.chmod(0o711)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "target_stack", "--state-dir", str(state), *arguments],
+            cwd=ROOT,
+            env={**os.environ, "TMPDIR": str(scratch)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, method, path, body=None):
+        transport = httpx.HTTPTransport(uds=str(self.state / "control.sock"))
+        with httpx.Client(transport=transport, timeout=5) as client:
+            return client.request(method, f"http://stack{path}", json=body)
+
+    def ready(self, ready=True):
+        def look():
+            assert self.process.poll() is None, self.process.stderr.read()
+            with contextlib.suppress(OSError, httpx.HTTPError):
+                return self.inventory()["stack"]["ready"] is ready
+
+        eventually(look, 20.0)
+        return self
+
+    def inventory(self):
+        return json.loads((self.state / "inventory.json").read_text())
+
+    def target(self, name):
+        return next(t for t in self.inventory()["targets"] if t["name"] == name)
+
+    def processes(self):
+        """Every live process that the supervisor started, found through the kernel's list of children."""
+        return descendants(self.process.pid)
+
+    def ports(self):
+        found = [address for t in self.inventory()["targets"] for address in (t["address"], t["via"]) if address]
+        return [int(address.rpartition(":")[2]) for address in found]
+
+    def end(self):
+        self.process.terminate()
+        try:
+            return self.process.wait(15)
+        finally:
+            self.process.kill()
+            self.process.stderr.close()
+
+
+def descendants(pid):
+    children = []
+    with contextlib.suppress(OSError):
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [*children, *(d for child in children for d in descendants(child))]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def open_port(port):
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stack")
+    folder.chmod(0o755)
+    running = Stack(folder / "state", reachable(folder) / "tmp", "--proxy-command", PROXY).ready()
+    yield running
+    assert running.end() == 0
+
+
+def reachable(folder):
+    """pytest keeps its folders to itself, but the unprivileged user of the database must get through."""
+    for parent in (folder, *folder.parents):
+        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    return folder
+
+
+@pytest.fixture
+def another(tmp_path):
+    """Start a stack of one's own; it is ended whatever the test does."""
+    started = []
+
+    def start(*arguments):
+        started.append(Stack(tmp_path / "state", reachable(tmp_path) / "tmp", *arguments))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.end()
+
+
+def test_every_target_serves_and_shows_its_grips(stack):
+    for target in stack.inventory()["targets"]:
+        assert target["state"] == "ready"
+        assert target["handles"]["process_group"] == target["pids"][0]
+        assert target["handles"]["proxy"]["name"] == target["name"]
+        assert os.getpgid(target["pids"][0]) == target["pids"][0]
+    assert len(stack.target("engine-a")["pids"]) == 2
+
+
+def test_an_answer_over_retrieval_holds_the_right_fact(stack):
+    questions = list(read_lines(fixtures_dir() / "prompts" / "product-questions.jsonl"))
+    for record in random.Random(1).sample(questions, 8):
+        body = {
+            "model": "brownout-chat",
+            "messages": [{"role": "user", "content": record["question"]}],
+            "max_tokens": 32,
+        }
+        reply = httpx.post(f"http://{stack.target('gateway')['via']}/v1/rag", json=body, timeout=10)
+        assert reply.status_code == 200, reply.text
+        assert record["document"] in reply.headers["x-documents"]
+        answer = reply.json()["choices"][0]["message"]["content"]
+        assert all(expected in answer for expected in record["expect"]), (record, answer)
+
+
+@pytest.mark.parametrize("name", ["tools", "engine-b", "vector-store", "gateway"])
+def test_a_killed_target_is_started_again_on_the_same_port(stack, name):
+    before = stack.ready().target(name)
+    os.killpg(before["pids"][0], signal.SIGKILL)
+    eventually(lambda: stack.target(name)["pids"][:1] not in ([], before["pids"][:1]))
+    after = stack.ready().target(name)
+    assert after["address"] == before["address"]
+    assert after["via"] == before["via"]
+
+
+def test_killing_only_the_leader_leaves_no_process_of_the_old_group(stack):
+    before = stack.ready().target("vector-store")["pids"][0]
+    old = [before, *descendants(before)]
+    os.kill(before, signal.SIGKILL)
+    eventually(lambda: stack.target("vector-store")["pids"] not in ([], [before]))
+    stack.ready()
+    assert not [pid for pid in old if alive(pid)]
+
+
+def test_a_held_target_stays_dead_until_it_is_released(stack):
+    pid = stack.ready().target("embedder")["pids"][0]
+    assert stack.call("POST", "/targets/embedder/hold", {"by": "lease-1"}).json() == {"holds": ["lease-1"]}
+    os.killpg(pid, signal.SIGKILL)
+    eventually(lambda: stack.target("embedder")["state"] == "held")
+    assert stack.call("GET", "/status").json()["stack"]["ready"] is False
+    time.sleep(0.5)
+    assert stack.target("embedder")["pids"] == []
+    assert stack.call("POST", "/targets/embedder/release", {"by": "lease-1"}).json() == {"holds": []}
+    assert stack.ready().target("embedder")["state"] == "ready"
+
+
+def test_the_proxy_is_started_again_with_all_its_edges(stack):
+    admin = stack.ready().target("tools")["handles"]["proxy"]["admin"]
+    proxy = next(pid for pid in stack.processes() if b"chaos.proxy" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    os.kill(proxy, signal.SIGKILL)
+    stack.ready(ready=False)
+    stack.ready()
+    assert len(httpx.get(f"http://{admin}/proxies").json()) == 7
+    assert httpx.get(f"http://{stack.target('tools')['via']}/ping").status_code == 200
+
+
+def test_an_unknown_target_cannot_be_held(stack):
+    assert stack.call("POST", "/targets/engine-z/hold", {"by": "x"}).status_code == 404
+
+
+def test_only_the_owner_may_use_the_control_socket(stack):
+    assert (stack.state / "control.sock").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_second_supervisor_is_refused(stack):
+    second = subprocess.run(
+        [sys.executable, "-m", "target_stack", "--state-dir", str(stack.state)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert second.returncode == 1
+    assert f"(pid {stack.process.pid}) is already running" in second.stderr
+
+
+def test_a_shutdown_ends_everything_and_leaves_only_logs(another):
+    stack = another("--proxy-command", PROXY).ready()
+    processes, ports = stack.processes(), stack.ports()
+    os.killpg(stack.target("tools")["pids"][0], signal.SIGSTOP)
+    assert stack.call("POST", "/shutdown").status_code == 202
+    assert stack.process.wait(15) == 0
+    assert not [pid for pid in processes if alive(pid)]
+    assert not [port for port in ports if open_port(port)]
+    assert [path.name for path in stack.state.iterdir()] == ["logs"]
+    assert list(stack.scratch.glob("brownout-[!p]*")) == []
+
+
+def test_a_killed_supervisor_takes_everything_with_it_and_the_next_one_cleans_up(another):
+    stack = another().ready()
+    processes, ports = stack.processes(), stack.ports()
+    assert all(target["via"] is None for target in stack.inventory()["targets"])
+    stack.process.kill()
+    stack.process.wait()
+    eventually(lambda: not [pid for pid in processes if alive(pid)], 5.0)
+    assert not [port for port in ports if open_port(port)]
+    left = (stack.state / "scratch").read_text().strip()
+    next_one = another().ready()
+    assert not Path(left).exists()
+    assert next_one.end() == 0
+
+
+def test_an_interrupt_while_starting_is_an_orderly_end(another):
+    stack = another()
+    eventually(lambda: (stack.state / "control.sock").exists())
+    stack.process.send_signal(signal.SIGINT)
+    assert stack.process.wait(15) == 0
+    assert [path.name for path in stack.state.iterdir()] == ["logs"]
+
+
+def test_a_part_that_cannot_start_is_named_with_its_log(another):
+    stack = another("--proxy-command", "/bin/sh -c 'echo no such luck; exit 3' {port}")
+    _, told = stack.process.communicate(timeout=30)
+    assert stack.process.returncode == 1
+    assert "proxy is dead, not ready: ended with status 3" in told
+    assert "no such luck" in told
