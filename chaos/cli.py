@@ -7,18 +7,17 @@ the harness itself.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from chaos.commands.front import BadInput, Front
 from chaos.verdict.outcome import BAD_INPUT, HARNESS_ERROR, STOPPED
-
-Add = Callable[["argparse._SubParsersAction[argparse.ArgumentParser]"], None]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -29,15 +28,29 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"error: {message}\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every command with its options."""
-    # Commands are imported here and not above, so that `from chaos.cli import main` stays cheap for the plugin.
-    from chaos.commands import catalogs, check, judge, plan, proxy, recover, run, stack
+_COMMANDS = {
+    "stack": ("up", "down", "status"),
+    "check": ("check",),
+    "plan": ("plan",),
+    "run": ("run",),
+    "judge": ("judge", "report"),
+    "recover": ("recover", "stop"),
+    "catalogs": ("faults", "probes", "measures", "weaknesses", "explain", "schema", "version"),
+    "proxy": ("proxy",),
+}
+"""Module below chaos.commands to the commands it adds, in the order of the help."""
 
+
+def parser(wanted: str | None = None) -> argparse.ArgumentParser:
+    """Every command with its options, or only what the module of the command `wanted` adds.
+
+    A command imports what it needs: `check` must not pay for the load driver, nor `version` for numpy.
+    """
     top = _Parser(prog="brownout", description="Chaos engineering for LLM and GPU serving stacks.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for module in (stack, check, plan, run, judge, recover, catalogs, proxy):
-        module.add(commands)
+    homes = [module for module, names in _COMMANDS.items() if wanted in names] or list(_COMMANDS)
+    for module in homes:
+        importlib.import_module(f"chaos.commands.{module}").add(commands)
     return top
 
 
@@ -50,7 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         here=Path.cwd(),
         terminal=sys.stderr.isatty(),
     )
-    arguments = parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    arguments = parser(given[0] if given else None).parse_args(given)
     try:
         return int(arguments.run(arguments, front))
     except BadInput as problem:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,7 +114,7 @@ async def _clear_leftovers(setting: Setting) -> None:
 async def _run(plan: Plan, setting: Setting, run_dir: Path, run_id: str, stop: Stop, tell: Tell) -> Finish:
     host = setting.host
     loads = _loads(plan)
-    async with _evidence(run_dir, host, tell) as evidence:
+    async with _evidence(run_dir, host, tell, lambda why: stop.request("error", why)) as evidence:
         evidence.journal.record("run_started", **_started(plan, setting, run_id, evidence.origin, host))
         watchdog = WatchdogProcess(setting.state / "leases", run_id, run_dir / "watchdog.jsonl")
         await watchdog.start()
@@ -181,28 +181,33 @@ class _ToldJournal:
 
 
 @contextlib.asynccontextmanager
-async def _evidence(run_dir: Path, host: Host, tell: Tell) -> AsyncIterator[_Evidence]:
+async def _evidence(
+    run_dir: Path, host: Host, tell: Tell, on_loss: Callable[[str], object]
+) -> AsyncIterator[_Evidence]:
     """Open all three files; on the way out write what waits and seal. Raises OSError only from opening."""
     origin = host.clock.now()
     recorder = Recorder(run_dir, host.clock, origin)
     samples, readings = sample_writer(run_dir), reading_writer(run_dir)
     keeping = asyncio.create_task(keep_flushed(host.clock, (samples.flush, readings.flush)))
+    keeping.add_done_callback(lambda task: _heard(task, on_loss))
     try:
         yield _Evidence(_ToldJournal(recorder, tell), samples, readings, LiveWindow(), origin, tell)
     finally:
         keeping.cancel()
-        with _full_disk_is_known():
-            samples.close()
-            readings.close()
-            recorder.seal(samples=samples.count, readings=readings.count)
-        recorder.close()
+        # A full disk has ended the run as failed already; what is missing shows as an unsealed journal.
+        for close in (samples.close, readings.close, lambda: _seal(recorder, samples, readings), recorder.close):
+            with contextlib.suppress(OSError):
+                close()
 
 
-@contextlib.contextmanager
-def _full_disk_is_known() -> Iterator[None]:
-    """By now the run has ended as failed for it; an unsealed journal says the rest."""
-    with contextlib.suppress(OSError):
-        yield
+def _seal(recorder: Recorder, samples: RowWriter[Sample], readings: RowWriter[ReadingRow]) -> None:
+    recorder.seal(samples=samples.count, readings=readings.count)
+
+
+def _heard(flushing: asyncio.Task[None], on_loss: Callable[[str], object]) -> None:
+    """Rows that cannot be written end the run: a verdict on half of the evidence would be a lie."""
+    if not flushing.cancelled() and (failure := flushing.exception()):
+        on_loss(f"{type(failure).__name__}: {failure}")
 
 
 def _crew(

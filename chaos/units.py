@@ -27,7 +27,11 @@ class UnitError(ValueError):
 
 
 def _plain(number: float) -> str:
-    return f"{number:.6g}" if abs(number) < 1e6 else f"{number:.0f}"
+    """Six significant digits without an exponent, so that what is printed can be read back."""
+    if abs(number) >= 1e6:
+        return f"{number:.0f}"
+    short = f"{number:.6g}"
+    return short if "e" not in short else f"{number:.15f}".rstrip("0")
 
 
 class Duration(float):

@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         run(Order(topology, weaknesses, values.proxy_command, unprivileged(os.geteuid())), values.state_dir)
     except _TROUBLE as problem:
-        sys.stderr.write(f"the stack ended: {problem or type(problem).__name__}\n")
+        sys.stderr.write(f"the stack ended: {problem}\n")
         return _FAILED
     return 0
 

@@ -17,6 +17,9 @@ class NurseryGone(Exception):
     """The nursery ended, and everything it had started with it."""
 
 
+_GONE = "the nursery ended, and every part with it"
+
+
 class Children:
     """Starts parts and hears of their ends: `on_exit(pid, status)` for each, where a negative status is a signal."""
 
@@ -44,7 +47,7 @@ class Children:
             self.gone.set()
             writer.close()
             for waiting in (future for futures in self._starting.values() for future in futures):
-                waiting.set_exception(NurseryGone())
+                waiting.set_exception(NurseryGone(_GONE))
 
     def _hear(self, news: Mapping[str, Any]) -> None:
         if "started" in news:
@@ -59,7 +62,7 @@ class Children:
     async def start(self, job: Mapping[str, Any]) -> int:
         """Fork a part; its pid, which is its process group too. Raises NurseryGone."""
         if self._writer is None or self.gone.is_set():
-            raise NurseryGone
+            raise NurseryGone(_GONE)
         started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._starting.setdefault(job["name"], []).append(started)
         self._writer.write(json.dumps(job).encode() + b"\n")
@@ -68,6 +71,10 @@ class Children:
     def is_running(self, pid: int) -> bool:
         """Whether a started part has not ended yet, as far as the nursery told."""
         return pid in self._waiting
+
+    def running(self) -> tuple[int, ...]:
+        """All that have not ended yet."""
+        return tuple(self._waiting)
 
     async def end_of(self, pid: int) -> int | None:
         """Wait for a part to end; its exit status, or None when it had ended before."""

@@ -212,7 +212,7 @@ class Supervisor:
         """Wait for `done` or for being asked to stop. Raises NurseryGone."""
         while not done() and not self._stopping:
             if self._children.gone.is_set():
-                raise NurseryGone
+                raise NurseryGone("the nursery ended, and every part with it")
             await self._news.wait()
             self._news.clear()
 
@@ -239,8 +239,16 @@ class Supervisor:
         await _end(self._gateway, self._children, DRAIN_TIMEOUT_S)
         others = [seat for seat in self._seats.values() if seat is not self._gateway]
         await asyncio.gather(*(_end(seat, self._children, STOP_TIMEOUT_S) for seat in others))
+        # What still runs is a preparation; cut off in the middle it would leave shared memory behind.
+        await asyncio.gather(*(_wait(pid, self._children, STOP_TIMEOUT_S) for pid in self._children.running()))
         for seat in self._seats.values():
             seat.part.clean()
+
+
+async def _wait(pid: int, children: Children, patience_s: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(patience_s):
+            await children.end_of(pid)
 
 
 async def _end(seat: Seat, children: Children, patience_s: float) -> None:
@@ -250,9 +258,7 @@ async def _end(seat: Seat, children: Children, patience_s: float) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, seat.part.stop_signal)
         signal_group(pid, signal.SIGCONT)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
-                await children.end_of(pid)
+        await _wait(pid, children, patience_s)
     for group in (pid, seat.leftover):
         if group is not None:
             await sweep(group)

@@ -61,9 +61,15 @@ class Workspace:
     def close(self) -> None:
         """Remove all but the logs, and let the next supervisor in."""
         _remove_tree(self.scratch)
-        for name in ("control.sock", "inventory.json", "scratch", "supervisor.pid"):
-            (self.state / name).unlink(missing_ok=True)
+        _forget(self.state)
+        (self.state / "supervisor.pid").unlink(missing_ok=True)
         os.close(self.lock)
+
+
+def _forget(state: Path) -> None:
+    """Take back what was told to others."""
+    for name in ("control.sock", "inventory.json", "scratch"):
+        (state / name).unlink(missing_ok=True)
 
 
 def _lock(path: Path) -> int:
@@ -121,6 +127,7 @@ def open_workspace(state: Path, account: Account | None) -> Workspace:
         for folder in left.iterdir():
             drop_shared_memory(folder)
         _remove_tree(left)
+    _forget(state)
     for old in (state / "logs").glob("*.log"):
         old.unlink()
     base = base_folder(account, (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")))  # noqa: S108  # mkdtemp below

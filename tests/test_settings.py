@@ -19,7 +19,7 @@ class Example:
 
 
 def test_settings_come_in_order_and_only_described_fields_are_settings():
-    assert ["for", "times", "aim"] == [s.key for s in settings_of(Example)]
+    assert [s.key for s in settings_of(Example)] == ["for", "times", "aim"]
 
 
 def test_types_are_resolved_so_that_a_decoder_can_use_them():
@@ -27,17 +27,17 @@ def test_types_are_resolved_so_that_a_decoder_can_use_them():
 
 
 def test_a_field_without_default_is_required():
-    assert [True, False, False] == [s.required for s in settings_of(Example)]
-    assert [None, 3, None] == [s.default for s in settings_of(Example)]
+    assert [s.required for s in settings_of(Example)] == [True, False, False]
+    assert [s.default for s in settings_of(Example)] == [None, 3, None]
 
 
 def test_a_trailing_underscore_is_not_part_of_the_key():
-    assert ("for", "for_") == next((s.key, s.field) for s in settings_of(Example))
+    assert next((s.key, s.field) for s in settings_of(Example)) == ("for", "for_")
 
 
 def test_bounds_and_doc_travel_with_the_setting():
     times = list(settings_of(Example))[1]
-    assert ("how often", 1, 9) == (times.doc, times.least, times.most)
+    assert (times.doc, times.least, times.most) == ("how often", 1, 9)
 
 
 def test_the_dataclass_itself_is_an_ordinary_one():

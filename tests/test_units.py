@@ -33,7 +33,9 @@ def test_a_size_is_bytes(size, text):
     assert size == Size.parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "s", "15", "-5s", "+5s", "1e3s", "15 s", "15S", "15min", ".5s", "5.s", "15s\n", "1_0s"])
+@pytest.mark.parametrize(
+    "text", ["", "s", "15", "-5s", "+5s", "1e3s", "15 s", "15S", "15min", ".5s", "5.s", "15s\n", "1_0s"]
+)
 def test_a_duration_needs_digits_and_a_known_unit(text):
     with pytest.raises(UnitError):
         Duration.parse(text)
@@ -67,8 +69,8 @@ def test_an_error_shows_a_valid_example_near_what_was_written(example, cls, text
 @pytest.mark.parametrize("cls", [Duration, Rate, Ratio, Size])
 @given(number=st.integers(min_value=0, max_value=10**9))
 def test_what_prints_reads_back(cls, number):
-    value = cls(number / 10**9 if cls is Ratio else number)
-    assert float(cls.parse(str(value))) == pytest.approx(float(value), rel=1e-5, abs=1e-8)
+    value = cls(number % 10_001 / 10_000 if cls is Ratio else number)
+    assert float(cls.parse(str(value))) == pytest.approx(float(value), rel=1e-5)
 
 
 def test_a_quantity_is_a_number_in_arithmetic_and_carries_its_unit_in_text():

@@ -78,9 +78,11 @@ class Recorder:
         self._full = False
 
     def seal(self, *, samples: int, readings: int) -> None:
-        """Close the journal with the counts of all three files and sync it. Raises JournalFull."""
+        """Close the journal with the counts of all three files and sync. Raises JournalFull when some found no room."""
         try:
             self.record("seal", records=self.count + 1, samples=samples, readings=readings)
+            if self._full:
+                raise JournalFull(self._file.path)
         finally:
             self.close()
 

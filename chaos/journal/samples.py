@@ -144,11 +144,13 @@ class RowWriter(Generic[_Row]):
         self._push()
 
     def close(self) -> None:
-        """Flush, write the end mark, sync. Safe to repeat. Raises JournalFull if the disk filled only now."""
+        """Flush, write the end mark, sync. Safe to repeat. Raises JournalFull when not all of it found room."""
         try:
             self.flush()
             self._stream.close()
             self._push()
+            if self._full:
+                raise JournalFull(self._file.path)
         finally:
             self._file.close()
 

@@ -41,13 +41,13 @@ def _codes(column: pa.ChunkedArray) -> tuple[Integers, Texts]:
     whole = column.unify_dictionaries().combine_chunks()
     if isinstance(whole, pa.ChunkedArray):  # which of the two comes back differs between pyarrow versions
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], column.type)
-    codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return codes, np.array([*whole.dictionary.to_pylist(), ""], dtype=object)[:-1]
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
     """Numbers; a null becomes nan."""
-    return column.to_numpy().astype(np.float64)  # type: ignore[no-any-return]  # pyarrow has no types
+    return column.to_numpy().astype(np.float64, copy=False)  # type: ignore[no-any-return]  # pyarrow has no types
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,15 @@ class SampleTable:
         answer = pc.fill_null(pc.cast(table["answer_ok"], pa.int8()), -1)
         columns: dict[str, Any] = {
             **{name: _texts(table[name]) for name in ("load", "outcome", "why", "served_by", "degraded")},
-            **{name: table[name].to_numpy().astype(np.int64) for name in ("request", "attempt", "status", "tokens")},
+            **{
+                name: table[name].to_numpy().astype(np.int64, copy=False)
+                for name in ("request", "attempt", "status", "tokens")
+            },
             **{name: _floats(table[name]) for name in ("intended_s", "sent_s", "first_token_s", "end_s")},
         }
         return cls(
             **columns,
-            final=table["final"].to_numpy().astype(np.bool_),
+            final=table["final"].to_numpy().astype(np.bool_, copy=False),
             gaps=gaps.flatten().to_numpy(zero_copy_only=False),
             gap_offsets=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
             answer_ok=answer.to_numpy(),

@@ -96,9 +96,11 @@ def _body(load: Load, prompt: Prompt) -> Mapping[str, Any]:
     """OpenAI request shapes; usage is asked for, because the number of stream chunks is not the number of tokens."""
     if load.route == "tools":
         return prompt.arguments
+    named = {} if load.model is None else {"model": load.model}
     if load.route == "embeddings":
-        return {"input": [prompt.question]}
+        return {**named, "input": [prompt.question]}
     body = {
+        **named,
         "messages": [{"role": "user", "content": prompt.question}],
         "max_tokens": load.max_tokens,
         "stream": load.stream,

@@ -10,8 +10,8 @@ from chaos.spec.model import Windows
 ARM_LEAD_S = 1.0
 """The undo is on disk this long before the inject, so that writing it does not make the inject late."""
 
-LOOK_LEAD_S = 0.6
-"""The last look at a fault is this long before its revert: an observer may need a timeout of its own to see it."""
+LOOK_LEAD_S = 1.5
+"""The last look at a fault begins this long before its revert: an observer may need a timeout of its own to see it."""
 
 LEASE_SLACK_S = 3.0
 """How much longer than planned a fault may stay before the watchdog takes it away from a harness that hangs."""

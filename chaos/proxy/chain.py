@@ -88,6 +88,10 @@ class Stage:
         self.stalled = False
         return None
 
+    def stall(self, now: float) -> None:
+        """There was no room for the next item. Is it due, or is this stage not yet at fault?"""
+        self.stalled = bool(self.outbox) and self.outbox[0][0] <= now
+
     def _preempted(self) -> bool:
         return self.active and self.stub.preempts and self.inbox[0][0] < self.outbox[0][0]
 
@@ -149,7 +153,12 @@ class Chain:
         """When to call `advance` again if nothing else happens before; None if never."""
         if self.ended:
             return None
-        return min((due for stage in self.stages if (due := stage.due) is not None), default=None)
+        soonest = None
+        for stage in self.stages:
+            due = stage.due
+            if due is not None and (soonest is None or due < soonest):
+                soonest = due
+        return soonest
 
     def feed(self, now: float, item: Item) -> None:
         """An item from the sender, then `advance`."""
@@ -166,34 +175,31 @@ class Chain:
 
     def advance(self, now: float) -> None:
         """Move everything that may move by `now`."""
-        moved = True
-        while moved and not self.ended:
-            self._flush()
-            moved = False
-            for index in reversed(range(len(self.stages))):
-                moved |= self._move(now, index)
-        self._flush()
+        while self.tail and not self.blocked and not self.ended:
+            self._hand_over(self.tail.popleft())
+        for index in range(len(self.stages) - 1, -1, -1):
+            self._run(now, index)
 
-    def _move(self, now: float, index: int) -> bool:
+    def _run(self, now: float, index: int) -> None:
+        """Move what one stage has ready, and through all after it, until there is no more or no room."""
         stage = self.stages[index]
         after = self.stages[index + 1] if index + 1 < len(self.stages) else None
-        if not (after.room if after else not self.blocked and not self.tail):
-            stage.stalled = stage.due is not None and stage.due <= now
-            return False
-        item = stage.step(now)
-        if item is None:
-            return False
-        if after:
-            after.inbox.append((stage.free_at, item))
-        else:
-            self.tail.append(item)
-        return True
+        while not self.ended:
+            if self.blocked or self.tail if after is None else not after.room:
+                stage.stall(now)
+                return
+            item = stage.step(now)
+            if item is None:
+                return
+            if after is None:
+                self._hand_over(item)
+            else:
+                after.inbox.append((stage.free_at, item))
+                self._run(now, index + 1)
 
-    def _flush(self) -> None:
-        while self.tail and not self.blocked and not self.ended:
-            item = self.tail.popleft()
-            self.ended = isinstance(item, End)
-            self.blocked = not self._deliver(item)
+    def _hand_over(self, item: Item) -> None:
+        self.ended = isinstance(item, End)
+        self.blocked = not self._deliver(item)
 
     def append(self, now: float, toxic: Toxic) -> None:
         """A toxic was added. The last stage is interrupted and throws its dice again, as in Toxiproxy."""

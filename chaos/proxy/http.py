@@ -6,9 +6,9 @@ The standard answers (wrong path, wrong method, bad request) are those of Go's s
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import formatdate
 from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
 
@@ -16,6 +16,8 @@ _MAX_HEAD = 1 << 20
 _MAX_BODY = 64 << 20
 _REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+) HTTP/1\.([01])")
 _HEX_SIZE = re.compile(rb"\s*([0-9a-fA-F]{1,15})\s*(;.*)?")
+
+_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 PLAIN = "text/plain; charset=utf-8"
 JSON = "application/json"
@@ -185,7 +187,7 @@ def render(response: Response, *, head_only: bool = False, keep_alive: bool = Tr
         headers["Content-Type"] = response.content_type
     lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
     lines += [f"{name}: {headers[name]}" for name in sorted(headers)]
-    lines.append(f"Date: {formatdate(usegmt=True)}")
+    lines.append(f"Date: {time.strftime(_DATE, time.gmtime())}")
     if response.status != HTTPStatus.NO_CONTENT and not (head_only and not body):
         lines.append(f"Content-Length: {len(body)}")
     if not keep_alive:

@@ -113,17 +113,29 @@ class Reactor:
             heapq.heappop(self._timers)
         if self._timers:
             wait_s = min(wait_s, self._timers[0].when - time.monotonic())
-        for fd, events in self._poll(wait_s):
-            handler = self._handlers.get(fd)
-            if handler is not None and fd not in self._fresh:
-                _guarded(handler, events)
         self._fresh.clear()
+        self._dispatch(self._poll(wait_s))
         self._run_timers()
+
+    def _dispatch(self, ready: list[tuple[int, int]]) -> None:
+        """Hand out events. A broken handler must not take every other connection down with it."""
+        handlers, fresh = self._handlers, self._fresh
+        for fd, events in ready:
+            handler = handlers.get(fd)
+            if handler is None or fd in fresh:
+                continue
+            try:
+                handler(events)
+            except Exception:
+                logging.getLogger(__name__).exception("a handler failed")
 
     def _poll(self, wait_s: float) -> list[tuple[int, int]]:
         """epoll counts in milliseconds, select in microseconds: so with timers select waits for epoll's descriptor."""
         if not self._timers or wait_s <= 0:
             return self._epoll.poll(max(0, wait_s))
+        busy = self._epoll.poll(0)
+        if busy:
+            return busy
         nap_s = wait_s if wait_s < _APPROACH_S else wait_s - _APPROACH_S / 2
         ready, _, _ = select.select((self._epoll,), (), (), nap_s)
         return self._epoll.poll(0) if ready else []
@@ -149,9 +161,9 @@ class Reactor:
         self._epoll.close()
 
 
-def _guarded(call: Callable[..., None], *arguments: object) -> None:
-    """One broken callback must not take every connection down with it."""
+def _guarded(call: Callable[[], None]) -> None:
+    """The same care for timers and submitted work."""
     try:
-        call(*arguments)
+        call()
     except Exception:
         logging.getLogger(__name__).exception("a callback failed")

@@ -20,7 +20,7 @@ from chaos.verdict.outcome import FaultProof, Judged, Verdict
 from chaos.verdict.statistics import quantile
 from chaos.verdict.view import SERVED, Bound, View, among, decided
 from chaos.verdict.windows import RunTimes, Window, times_of
-from chaos.verdict.wording import say, say_bound, say_interval
+from chaos.verdict.wording import say, say_bound, say_found
 
 FELT_COLUMNS = ("", "before", "during", "recovery", "settled")
 _FELT_WINDOWS = ("baseline", "fault", "recovery", "settled")
@@ -60,7 +60,7 @@ def gather(experiment: Experiment, evidence: Evidence, verdict: Verdict, run_dir
 def felt(facts: Facts) -> tuple[tuple[str, ...], ...]:
     """Rows of the before, during, after table; the first cell names the row. `-` where a window never opened."""
     columns = [_felt_in(facts, facts.times.windows.get(name)) for name in _FELT_WINDOWS]
-    names = ("requests", "served", "of these degraded", "shed", "failed or abandoned", "late", "TTFT p50", "TTFT p99")
+    names = ("requests", "served", "degraded", "shed", "failed or abandoned", "late", "TTFT p50", "TTFT p99")
     return tuple((name, *(column[row] for column in columns)) for row, name in enumerate(names))
 
 
@@ -137,11 +137,7 @@ def found(judged: Judged) -> str:
     """The number with its interval."""
     if judged.interval is None:
         return "missing"
-    if judged.value is None:
-        return say_interval(judged.interval, judged.unit) if judged.interval[0] < float("inf") else "never"
-    if judged.interval[0] == judged.interval[1]:
-        return say(judged.value, judged.unit)
-    return f"{say(judged.value, judged.unit)} ({say_interval(judged.interval, judged.unit)})"
+    return say_found(judged.value, judged.interval, judged.unit)
 
 
 def wanted(judged: Judged) -> str:
@@ -154,6 +150,13 @@ def bite(proof: FaultProof) -> str:
     if proof.injected_at is None:
         return "never injected"
     return f"{'yes' if proof.confirmed else 'NOT CONFIRMED'}: {proof.what}"
+
+
+def gone(proof: FaultProof) -> str:
+    """Who put it back, and did somebody see it go?"""
+    if proof.injected_at is None:
+        return "-"
+    return f"yes, by {proof.reverted_by}" if proof.gone else "NOT SEEN GONE"
 
 
 def span(proof: FaultProof, zero: float) -> str:

@@ -6,6 +6,7 @@ page.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -15,6 +16,7 @@ from chaos.report.facts import (
     bite,
     felt,
     found,
+    gone,
     lateness_of,
     replay_command,
     span,
@@ -111,7 +113,7 @@ def _done(facts: Facts) -> str:
             span(proof, facts.zero),
             bite(proof),
             proof.observer,
-            _yes(proof.gone),
+            gone(proof),
             proof.fidelity,
             lateness_of(proof),
         )
@@ -145,7 +147,8 @@ def _hypotheses(facts: Facts) -> str:
 def _rest(facts: Facts) -> str:
     moments = table(("after load start", "what"), ((f"{m.at:.2f}s", m.text) for m in timeline(facts)))
     trust = table(("precondition", "held", "why"), ((c.name, _yes(c.held), c.why) for c in facts.verdict.preconditions))
-    again = escape(f"{replay_command(facts.experiment, facts.verdict)}\nbrownout judge {facts.run_dir}")
+    judge = f"brownout judge {shlex.quote(facts.run_dir)}"
+    again = escape(f"{replay_command(facts.experiment, facts.verdict)}\n{judge}")
     return (
         f"<h2>Timeline</h2>\n{moments}\n<h2>Could the numbers be trusted?</h2>\n{trust}\n"
         f"<h2>Do it again</h2>\n<pre>{again}</pre>\n<p>Plan fingerprint {escape(facts.verdict.fingerprint)}</p>"

@@ -5,6 +5,8 @@ Written for somebody who has been woken up: short sentences, numbers with units,
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 from chaos.report.facts import (
@@ -13,12 +15,17 @@ from chaos.report.facts import (
     bite,
     felt,
     found,
+    gone,
     lateness_of,
     replay_command,
     span,
     timeline,
     wanted,
 )
+from chaos.report.plain import plain
+
+_MARKUP = re.compile(r"[\\`|<>*\[\]]|(?<![a-zA-Z0-9])_|_(?![a-zA-Z0-9])")
+"""Characters that could become markup; an underscore inside a word cannot."""
 
 
 def to_markdown(facts: Facts) -> str:
@@ -38,10 +45,17 @@ def to_markdown(facts: Facts) -> str:
 
 def cell(text: object) -> str:
     """Text that cannot break out of a table cell or a line, nor become markup."""
-    plain = " ".join(str(text).split()) or "-"
-    for char in "\\`|<>*_[]":
-        plain = plain.replace(char, f"\\{char}")
-    return plain
+    words = plain(text) or "-"
+    return _MARKUP.sub(r"\\\g<0>", words)
+
+
+def code(text: object) -> str:
+    """A code span, in which only a backtick could become markup."""
+    return f"`{_unticked(text)}`"
+
+
+def _unticked(text: object) -> str:
+    return plain(text).replace("`", "'")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -60,8 +74,8 @@ def _head(facts: Facts) -> str:
         "",
         cell(experiment.why),
         "",
-        f"- experiment: `{verdict.experiment}`, owner {cell(experiment.owner)}",
-        f"- run: `{verdict.run}`, profile {cell(verdict.profile)}, seed {verdict.seed}",
+        f"- experiment: {code(verdict.experiment)}, owner {cell(experiment.owner)}",
+        f"- run: {code(verdict.run)}, profile {cell(verdict.profile)}, seed {verdict.seed}",
     ]
     lines += [f"- planted weakness: {cell(name)}" for name in verdict.weaknesses]
     lines += [f"- runbook: `runbooks/{experiment.runbook}.md`"] if experiment.runbook else []
@@ -78,7 +92,7 @@ def _done(facts: Facts) -> str:
             span(proof, facts.zero),
             bite(proof),
             proof.observer,
-            f"yes, by {proof.reverted_by}" if proof.gone else "NOT SEEN GONE",
+            gone(proof),
             proof.fidelity,
             lateness_of(proof),
         )
@@ -95,7 +109,7 @@ def _hypotheses(facts: Facts) -> str:
     head = ("hypothesis", "verdict", "found (95 % sure each side)", "wanted", "measure", "window", "n")
     rows = [(h.name, h.verdict, found(h), wanted(h), h.measure, h.window or "-", h.n) for h in facts.verdict.hypotheses]
     doubts = [
-        f"- **{cell(h.name)}**: {cell(h.why)}" + (f" To settle: {cell(h.to_settle)}." if h.to_settle else "")
+        f"- **{cell(h.name)}**: {cell(h.why)}" + (f". To settle: {cell(h.to_settle)}." if h.to_settle else "")
         for h in facts.verdict.hypotheses
         if h.verdict == "inconclusive" and all(c.held for c in facts.verdict.preconditions)
     ]
@@ -123,8 +137,6 @@ def _preconditions(facts: Facts) -> str:
 
 
 def _again(facts: Facts) -> str:
-    return (
-        "## Do it again\n\n```\n"
-        f"{replay_command(facts.experiment, facts.verdict)}\nbrownout judge {facts.run_dir}\n```\n\n"
-        f"Plan fingerprint `{facts.verdict.fingerprint}`."
-    )
+    replay = _unticked(replay_command(facts.experiment, facts.verdict))
+    judge = _unticked(f"brownout judge {shlex.quote(facts.run_dir)}")
+    return f"## Do it again\n\n```\n{replay}\n{judge}\n```\n\nPlan fingerprint {code(facts.verdict.fingerprint)}."

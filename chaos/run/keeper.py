@@ -90,14 +90,12 @@ class FaultKeeper:
         await planned.fault.inject(planned.targets, held.undo, self.host)
         self._watch(self._until_seen(held))
 
-    async def look(self, planned: PlannedFault) -> None:
-        """The last look before the revert: is it still there?"""
+    def look(self, planned: PlannedFault) -> None:
+        """Begin the last look before the revert: is it still there? A slow observer delays nothing."""
         held = self._held.get(planned.name)
         if held is None or not held.injected or held.reverted:
             return
-        sighting = await self._bounded(planned.fault.confirm(planned.targets, held.undo, self.host), LOOK_WITHIN_S)
-        if not held.reverted:
-            self._sighted("fault_still", held, sighting)
+        self._watch(self._last_look(held))
 
     async def revert(self, planned: PlannedFault, by: str) -> bool:
         """Undo one fault and start watching for it to be gone. False when it could not be undone; never raises."""
@@ -133,8 +131,17 @@ class FaultKeeper:
         """Wait until every watcher has seen what it waits for or has given up."""
         await asyncio.gather(*self._watchers)
 
+    async def _last_look(self, held: _Held) -> None:
+        looking = held.planned.fault.confirm(held.planned.targets, held.undo, self.host)
+        sighting = await self._bounded(looking, LOOK_WITHIN_S)
+        if not held.reverted:
+            self._sighted("fault_still", held, sighting)
+
     async def _until_seen(self, held: _Held) -> None:
-        sighting = await self._until(held.planned.fault.confirm, held, CONFIRM_WITHIN_S, lambda: held.reverted)
+        """Half of the fault's life is soon enough to be seen, and slow faults have slow observers."""
+        half_life_s = (held.planned.revert_at - held.planned.inject_at) / 2
+        within_s = max(CONFIRM_WITHIN_S, half_life_s)
+        sighting = await self._until(held.planned.fault.confirm, held, within_s, lambda: held.reverted)
         self._sighted("fault_confirmed", held, sighting)
 
     async def _until_gone(self, held: _Held) -> None:

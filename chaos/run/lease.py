@@ -1,8 +1,8 @@
 """The right to keep a fault in place for a time, as a file that is on disk before any harm is done.
 
 A lease holds all that a stranger needs to revert. Whoever finds one may revert: the runner, the watchdog, `brownout
-recover`, all at once if need be. Its end is a monotonic time of one boot, so a stepped clock neither ends nor extends it,
-and a lease of another boot has ended.
+recover`, all at once if need be. Its end is a monotonic time of one boot, so a stepped clock neither ends nor extends
+it, and a lease of another boot has ended.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ async def revert_lease(
     while store.holds(lease.id):
         failure = await _tried(fault, lease, host)
         if failure is None:
-            return await _forget(fault, lease, store, host, by, tell)
+            return await _forget(fault, lease, store, host, by=by, tell=tell)
         tell("revert", False, failure)
         wait_s = next(waits, None)
         if wait_s is None:
@@ -98,7 +98,7 @@ async def revert_lease(
     return _result(lease, by, ok=True, gone=True, why="reverted by somebody else meanwhile")
 
 
-async def _forget(fault: Fault, lease: Lease, store: LeaseStore, host: Host, by: str, tell: Tell) -> Recovered:
+async def _forget(fault: Fault, lease: Lease, store: LeaseStore, host: Host, *, by: str, tell: Tell) -> Recovered:
     """The revert went well: remove the lease, then look."""
     store.remove(lease.id)
     tell("revert", True, "")

@@ -163,7 +163,7 @@ async def _take(
     elif step.action == "inject":
         await crew.keeper.inject(faults[step.subject], step.at + offset)
     elif step.action == "look":
-        await crew.keeper.look(faults[step.subject])
+        crew.keeper.look(faults[step.subject])
     elif step.action == "revert":
         await crew.keeper.revert(faults[step.subject], "timeline")
     elif step.action == "close_window":

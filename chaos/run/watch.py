@@ -6,8 +6,9 @@ Readings go to their columnar file, events that the stack tells about itself go 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from chaos.inventory import Target
 from chaos.journal.record import ReadingRow
@@ -63,8 +64,8 @@ class ProbeWatch:
             self._failing.add(where)
             self.journal.record("probe_failed", probe=reading.probe, target=reading.target, why=reading.error)
 
-    def _tell(self, source: str, event: object) -> None:
-        told = dict(event) if isinstance(event, dict) else {"name": str(event)}
+    def _tell(self, source: str, event: Mapping[str, Any]) -> None:
+        told = dict(event)
         at = float(told.pop("mono", self.host.clock.now())) - self.origin
         told.pop("seq", None)
-        self.journal.record("event", source=source, at=at, **told)
+        self.journal.record("event", **{**told, "source": source, "at": at})

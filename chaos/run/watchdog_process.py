@@ -1,7 +1,7 @@
 """How the harness starts its watchdog, sees that it lives, and lets it go.
 
-Plain pipes and `Popen`, not the event loop's subprocesses: those kill their child when the loop ends, and this child must
-outlive everything.
+Plain pipes and `Popen`, not the event loop's subprocesses: those kill their child when the loop ends, and this child
+must outlive everything.
 """
 
 from __future__ import annotations
@@ -36,11 +36,20 @@ class WatchdogProcess:
 
     async def start(self, within_s: float = READY_WITHIN_S) -> None:
         """Start it and wait until it watches. Raises WatchdogFailed."""
-        process = self._process = subprocess.Popen(
+        process = self._launch()
+        if not await asyncio.to_thread(_is_ready, process, within_s):
+            process.kill()
+            _, words = process.communicate()
+            told = words.decode(errors="replace").strip()[-2000:] or "it said nothing"
+            raise WatchdogFailed(f"the watchdog did not begin to watch within {within_s:g}s: {told}")
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        self._process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "chaos.run.watchdog"),
                 *("--leases", str(self.leases.absolute()), "--run", self.run, "--log", str(self.log.absolute())),
             ],
+            bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -48,11 +57,7 @@ class WatchdogProcess:
             cwd="/",
             env={**os.environ, "PYTHONPATH": _search_path()},
         )
-        if not await asyncio.to_thread(_is_ready, process, within_s):
-            process.kill()
-            _, words = process.communicate()
-            told = words.decode(errors="replace").strip()[-2000:] or "it said nothing"
-            raise WatchdogFailed(f"the watchdog did not begin to watch within {within_s:g}s: {told}")
+        return self._process
 
     @property
     def pid(self) -> int | None:
@@ -94,9 +99,11 @@ def _is_ready(process: subprocess.Popen[bytes], within_s: float) -> bool:
     if process.stdout is None:
         return False
     pipe, said, give_up = process.stdout.fileno(), b"", time.monotonic() + within_s
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
     while b"\n" not in said:
-        readable, _, _ = select.select([pipe], [], [], max(0.0, give_up - time.monotonic()))
-        chunk = os.read(pipe, 64) if readable else b""
+        left_ms = max(0.0, give_up - time.monotonic()) * 1000
+        chunk = os.read(pipe, 64) if poll.poll(left_ms) else b""
         if not chunk:
             return False
         said += chunk

@@ -74,7 +74,7 @@ def _caret(node: Node, key: Span | None) -> Span:
     inline = isinstance(node, Scalar | RefusedNode) or node.flow
     if inline and not node.span.empty and node.span.line == node.span.end_line:
         return node.span
-    return key or node.span.start()
+    return key if key is not None and key.source == node.span.source else node.span.start()
 
 
 @dataclass(frozen=True)

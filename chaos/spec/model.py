@@ -68,6 +68,7 @@ class Load:
     name: str = setting("name that hypotheses and guards refer to")
     route: Literal["chat", "rag", "tools", "embeddings"] = setting("front-door route the requests take")
     rate: Rate = setting("mean arrivals")
+    model: str | None = setting("model that the requests name; left out when not given", default=None)
     prompts: str = setting(
         "prompt set: a name in fixtures/prompts, each line with its known right answer", default="small-talk"
     )

@@ -36,6 +36,8 @@ def syntax_problem(source: Source, error: Exception) -> Diagnostic:
     span = _span(source, getattr(error, "problem_mark", None))
     if _indented_with_tab(span):
         return Diagnostic("tab-indent", "a tab indents this line", _tab(span), help="indent with spaces")
+    if "nesting depth" in text:
+        return Diagnostic("too-deep", "nested far deeper than any experiment needs", span)
     if _TAG_HANDLE in text:
         return Diagnostic(
             "tag-used", "a tag", span, help="remove it; the key alone decides what kind of value it takes"

@@ -17,6 +17,7 @@ from chaos.journal.tables import Points, ReadingTable
 from chaos.verdict.statistics import Floats
 
 _NAMED = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?")
+_NAMESPACE = re.compile(r"[_:{]")
 _LABEL = re.compile(r"""([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(?:"([^"]*)"|([^",{}=]+))""")
 
 
@@ -104,8 +105,15 @@ def counter(readings: ReadingTable, name: str, labels: Mapping[str, str], target
     found = tracks(readings.select(name, labels, target))
     if not found:
         return None
-    family = readings.select(name, None, target)
-    return Counter(tuple(_from_zero(track, family.t[family.target == track.target]).growth() for track in found))
+    return Counter(tuple(_from_zero(track, _scrapes(readings, name, track.target)).growth() for track in found))
+
+
+def _scrapes(readings: ReadingTable, name: str, target: str) -> Floats:
+    """When the exporter was read: any series of the same namespace (`gateway_...`) tells, also before this one came."""
+    namespace = _NAMESPACE.split(name, maxsplit=1)[0]
+    codes = [i for i, series in enumerate(readings.series) if _NAMESPACE.split(series, maxsplit=1)[0] == namespace]
+    rows = np.isin(readings.series_code, codes) & (readings.targets[readings.target_code] == target)
+    return np.asarray(readings.t[rows], dtype=np.float64)
 
 
 def _from_zero(track: Track, scrapes: Floats) -> Track:

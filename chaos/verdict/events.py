@@ -25,4 +25,4 @@ def polled_until(evidence: Evidence) -> float | None:
     if not len(beats):
         return None
     last_answers = [float(beats.t[beats.target == target].max()) for target in set(beats.target.tolist())]
-    return min([*last_answers, *holes.t[holes.value > 0].tolist()])
+    return min(last_answers + [float(t) for t in holes.t[holes.value > 0]])

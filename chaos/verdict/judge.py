@@ -31,7 +31,7 @@ from chaos.verdict.preconditions import planned_requests, preconditions
 from chaos.verdict.proofs import prove, revert_failed
 from chaos.verdict.view import Bound, View
 from chaos.verdict.windows import RunTimes, times_of
-from chaos.verdict.wording import say, say_bound, say_interval
+from chaos.verdict.wording import say_bound, say_found
 
 _CODE_OF_ENDING = {"stopped": STOPPED, "gate_not_met": STOPPED, "failed": HARNESS_ERROR}
 
@@ -132,10 +132,7 @@ def _tell(estimate: Estimate, bound: Bound, unit: str) -> str:
     """`99.33% (98.1% to 99.8%), wanted at least 99%: 298 of 300 requests`."""
     if estimate.missing is not None:
         return estimate.missing
-    value, interval = say(estimate.value, unit), say_interval(estimate.interval, unit)
-    found = interval if estimate.value is None else value
-    if estimate.value is not None and estimate.interval and estimate.interval[0] != estimate.interval[1]:
-        found = f"{value} ({interval})"
+    found = "-" if estimate.interval is None else say_found(estimate.value, estimate.interval, unit)
     return f"{found}, wanted {say_bound(bound, unit)}" + (f": {estimate.detail}" if estimate.detail else "")
 
 

@@ -44,7 +44,7 @@ def estimate_wait(waits: Floats, view: View, load: str | None, name: QuantileNam
 
 
 def estimate_quantile(
-    values: Floats, name: QuantileName, bound: Bound, independent: int | None = None, noun: str = "request"
+    values: Floats, name: QuantileName, bound: Bound, independent: int | None = None, noun: str = "requests"
 ) -> Estimate:
     """A quantile with its order-statistic interval; `independent` as in `quantile_interval`.
 
@@ -62,7 +62,7 @@ def estimate_quantile(
         quantile_interval(values, q, independent),
         units,
         detail=f"{never} of {len(values)} waited in vain" if never else "",
-        to_settle=settle(in_time, units, Bound(at_least=q), "request"),
+        to_settle=settle(in_time, units, Bound(at_least=q), "requests"),
     )
 
 

@@ -19,23 +19,23 @@ Pick = Callable[[SampleTable], Mask]
 
 @dataclass(frozen=True)
 class Share:
-    """Hits among the rows that count; `noun` names one row that counts."""
+    """Hits among the rows that count; `noun` names the rows that count."""
 
     hits: Pick
     counts: Pick
     noun: str
 
 
-SUCCESS = Share(lambda s: among(s.outcome, SERVED), decided, "request")
-SHED = Share(lambda s: among(s.outcome, frozenset({"shed"})), decided, "request")
+SUCCESS = Share(lambda s: among(s.outcome, SERVED), decided, "requests")
+SHED = Share(lambda s: among(s.outcome, frozenset({"shed"})), decided, "requests")
 RECALL = Share(
-    lambda s: s.answer_ok == 1, lambda s: decided(s) & (s.answer_ok >= 0), "request with a known right answer"
+    lambda s: s.answer_ok == 1, lambda s: decided(s) & (s.answer_ok >= 0), "requests with a known right answer"
 )
 
 
 def degraded_share(reason: str | None) -> Share:
     """Answers that say they are degraded, among answers; a request without an answer says nothing about its answer."""
-    return Share(lambda s: marked(s.degraded, reason), lambda s: among(s.outcome, ANSWERED), "answer")
+    return Share(lambda s: marked(s.degraded, reason), lambda s: among(s.outcome, ANSWERED), "answers")
 
 
 def estimate_share(share: Share, view: View, load: str | None) -> Estimate:
@@ -47,10 +47,10 @@ def estimate_share(share: Share, view: View, load: str | None) -> Estimate:
     return share_estimate(int((counted & share.hits(view.evidence.samples)).sum()), n, view.bound, share.noun)
 
 
-def share_estimate(hits: int, n: int, bound: Bound, noun: str = "request") -> Estimate:
+def share_estimate(hits: int, n: int, bound: Bound, noun: str = "requests") -> Estimate:
     """Hits of n as an Estimate, with what would settle a doubt about the bound."""
     value = hits / n
-    return Estimate(value, wilson(hits, n), n, detail=f"{hits} of {n} {noun}s", to_settle=settle(value, n, bound, noun))
+    return Estimate(value, wilson(hits, n), n, detail=f"{hits} of {n} {noun}", to_settle=settle(value, n, bound, noun))
 
 
 def settle(share: float, n: int, bound: Bound, noun: str) -> str:
@@ -60,4 +60,4 @@ def settle(share: float, n: int, bound: Bound, noun: str) -> str:
     if needed is None:
         return "the value sits on the bound: no number of requests settles it, only another bound"
     more = max(1, needed - n)
-    return f"about {more} more {noun}s in this window ({n + more} in all): a higher rate or a longer window"
+    return f"about {more} more {noun} in this window ({n + more} in all): a higher rate or a longer window"

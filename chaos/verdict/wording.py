@@ -21,13 +21,18 @@ def say(value: float | None, unit: str) -> str:
     return f"{value:.4g}"
 
 
-def say_interval(interval: tuple[float, float] | None, unit: str) -> str:
-    """`99.1% to 99.9%`; one number where there is no doubt; `at least 12s` where the upper side is open."""
-    if interval is None:
-        return "-"
+def say_found(value: float | None, interval: tuple[float, float], unit: str) -> str:
+    """`99.8% (99.1% to 99.9%)`; one number where there is no doubt; `not within 36s` for what never came."""
+    if interval[0] == interval[1]:
+        return say(interval[0], unit)
+    if value is None:
+        return f"not within {say(interval[0], unit)}" if interval[0] < math.inf else "never"
+    return f"{say(value, unit)} ({say_interval(interval, unit)})"
+
+
+def say_interval(interval: tuple[float, float], unit: str) -> str:
+    """`99.1% to 99.9%`; `at least 12s` where the upper side is open."""
     low, high = interval
-    if low == high:
-        return f"exactly {say(low, unit)}" if math.isfinite(low) else say(low, unit)
     if math.isinf(high):
         return f"at least {say(low, unit)}"
     return f"{say(low, unit)} to {say(high, unit)}"

@@ -39,6 +39,7 @@ def main(config: Mapping[str, Any]) -> None:
         try:
             asyncio.run(_serve(settings, listener, connection))
         finally:
+            connection.close()
             _reap(child)
 
 

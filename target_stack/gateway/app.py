@@ -167,11 +167,10 @@ async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, 
             async for frames in answer.frames():
                 if frames:
                     await response.write(b"".join([frame.raw for frame in frames]))
-            await response.write(DONE)
+            last = DONE
         except EngineFailure as failure:
-            outcome = "broken"
-            await response.write(error_frame(str(failure), failure.kind))
-        await response.write_eof()
+            outcome, last = "broken", error_frame(str(failure), failure.kind)
+        await response.write_eof(last)
     except ConnectionError:
         return response  # the client left: the outcome stays client_gone, closing the answer stops the engine
     request[_OUTCOME] = outcome

@@ -125,6 +125,12 @@ class EngineClient:
         self._url = upstream.url
         self._session = session
         self._clock = clock
+        self._silent: set[asyncio.Timeout] = set()
+
+    def give_up_waiting(self) -> None:
+        """End every try that has no token yet, as its time limit would: the engine is known to be gone or frozen."""
+        for limit in self._silent:
+            limit.reschedule(self._clock())
 
     async def start(
         self,
@@ -136,8 +142,10 @@ class EngineClient:
         on_progress: Callable[[], None] = lambda: None,
     ) -> EngineStream:
         """Ask, and return with the first token in hand. Raises EngineFailure."""
+        limit = asyncio.timeout_at(budget.first_token_at)
+        self._silent.add(limit)
         try:
-            async with asyncio.timeout_at(budget.first_token_at):
+            async with limit:
                 response = await self._post(body, headers, budget)
                 stream = EngineStream(
                     response, budget=budget, choices=choices, clock=self._clock, on_progress=on_progress
@@ -145,10 +153,12 @@ class EngineClient:
                 await _or_close(response, stream.read_head())
                 return stream
         except TimeoutError as problem:
-            if budget.first_token_at >= budget.end_at:
+            if limit.when() == budget.first_token_at >= budget.end_at:
                 # The caller's own deadline cut the wait short: that is no sign of a frozen engine.
                 raise EngineFailure("too_slow", "the caller's deadline came before the first token") from problem
             raise EngineFailure("no_first_token", "the engine sent no token in time") from problem
+        finally:
+            self._silent.discard(limit)
 
     async def probe(self, timeout_s: float) -> bool:
         """Whether the engine produces one token within the time: the only proof that it is not frozen."""

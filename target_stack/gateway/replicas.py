@@ -118,6 +118,7 @@ class ReplicaPool:
         silent_since = self._telemetry.clock() - silence_s if trouble == "stalled" else math.inf
         if self._outlier.trouble(replica.name, trouble, silent_since=silent_since):
             self._tell("replica_ejected", replica, failure.kind)
+            replica.client.give_up_waiting()
 
     def _tell(self, event: str, replica: Replica, reason: str) -> None:
         self._telemetry.events.add(event, dependency=self.dependency, replica=replica.name, reason=reason)

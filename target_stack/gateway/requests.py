@@ -116,9 +116,10 @@ def deadline_ms(header: str | None) -> float | None:
 
 
 def _check_model(fields: Mapping[str, Any], model: str) -> None:
-    asked = fields.get("model")
+    """One model is served here, so a caller may leave the name out, as with vLLM."""
+    asked = fields.get("model", model)
     if not isinstance(asked, str) or not asked:
-        raise bad_request("model is required and must be a string", "model")
+        raise bad_request("model must be a string", "model")
     if asked != model:
         raise bad_request(f"The model `{asked}` does not exist. Valid names: {model}", "model", status=404)
 

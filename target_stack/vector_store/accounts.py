@@ -52,22 +52,35 @@ def _is_ours_alone(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
+def _copy_with_libraries(source: Path, target: Path) -> None:
+    """Copy a folder of a package; a wheel keeps the libraries beside the package and finds them by a relative path."""
+    package = source.parent.name
+    shutil.copytree(source, target / package / source.name, symlinks=True)
+    libraries = source.parent.with_name(f"{package}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, target / libraries.name, symlinks=True)
+    for path in (target, *target.rglob("*")):
+        if not path.is_symlink():
+            # Readable by all, and enterable or executable by all where it was by us.
+            path.chmod(path.stat().st_mode & 0o755 | 0o444 | (path.stat().st_mode & 0o100 and 0o111))
+
+
 def reachable_copy(source: Path, account: Account, below: Path) -> Path:
     """`source` if the account reaches it, else a copy in `below`, made once per source and change. Raises OSError."""
     if can_reach(source, account):
         return source
     stamp = f"{source.resolve()}:{(source / 'bin').stat().st_mtime_ns}"
     copy = below / f"brownout-{source.name}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
+    inside = Path(source.parent.name, source.name)
     if _is_ours_alone(copy):
-        return copy
+        return copy / inside
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=below))
-    shutil.copytree(source, fresh, symlinks=True, dirs_exist_ok=True)
-    fresh.chmod(0o755)
+    _copy_with_libraries(source, fresh)
     try:
-        return fresh.rename(copy)
+        return fresh.rename(copy) / inside
     except OSError:
         # Another stack was faster, or a stranger holds the name: then this private copy serves as well.
         if _is_ours_alone(copy):
             shutil.rmtree(fresh)
-            return copy
-        return fresh
+            return copy / inside
+        return fresh / inside

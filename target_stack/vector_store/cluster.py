@@ -49,6 +49,7 @@ class Cluster:
         """The command that fills the data folder: no password on loopback, no sync, since a crash here starts anew."""
         binary = str(self.installation / "bin" / "initdb")
         flags = ["--no-sync", "--no-instructions", "--no-locale", "--wal-segsize=1", "-A", "trust"]
+        flags += ["--set", "dynamic_shared_memory_type=mmap"]
         return [binary, "-D", str(self.data), "-U", "postgres", "-E", "UTF8", *flags]
 
     def serve(self, port: int) -> list[str]:
@@ -56,7 +57,6 @@ class Cluster:
         settings = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
-            "dynamic_shared_memory_type": "mmap",
             "cluster_name": "brownout",
             "shared_buffers": "16MB",
         }

@@ -19,7 +19,8 @@ def sample(n, **changes):
     row = {
         "load": "chat", "request": n, "attempt": 1, "final": True, "intended_s": n / 10, "sent_s": n / 10,
         "first_token_s": n + 0.5, "end_s": n + 1.0, "outcome": "good", "why": "", "status": 200,
-        "served_by": "engine-a", "degraded": "", "tokens": 5, "gaps_s": (0.25,) * (n % 4), "answer_ok": True, "trace_id": f"{n:032x}",
+        "served_by": "engine-a", "degraded": "", "tokens": 5, "gaps_s": (0.25,) * (n % 4), "answer_ok": True,
+        "trace_id": f"{n:032x}",
     }  # fmt: skip
     return Sample(**row | changes)
 

@@ -117,6 +117,17 @@ def test_when_there_is_room_again_the_waiting_lines_follow(tmp_path):
     assert [record.fields.get("text") for record in read(tmp_path).records] == [None, "waits", "follows", None]
 
 
+def test_a_seal_that_finds_no_room_says_so_however_often_it_was_said_before(tmp_path):
+    disk = Disk(300)
+    recorder = Recorder(tmp_path, FixedClock(), origin=100.0, write=disk.write)
+    recorder.record("run_started", version=1)
+    with pytest.raises(JournalFull):
+        recorder.record("note", text="waits")
+    with pytest.raises(JournalFull):
+        recorder.seal(samples=0, readings=0)
+    assert [problem.kind for problem in read(tmp_path).problems] == ["interrupted"]
+
+
 def test_another_write_error_is_told_as_it_is(tmp_path):
     def broken(_fd, _data):
         raise OSError(errno.EIO, "Input/output error")

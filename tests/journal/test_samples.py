@@ -157,3 +157,14 @@ def test_a_full_disk_is_told_once_keeps_earlier_batches_and_catches_up(tmp_path)
     writer.close()
     table, trouble = read(tmp_path)
     assert (table.num_rows, trouble) == (5, None)
+
+
+def test_a_close_that_finds_no_room_says_so_however_often_it_was_said_before(tmp_path):
+    def write(_fd, _data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    writer = written(tmp_path, [sample(0)], write=write)
+    with pytest.raises(JournalFull):
+        writer.flush()
+    with pytest.raises(JournalFull):
+        writer.close()

@@ -14,6 +14,7 @@ from chaos.spec.model import Load
 from chaos.units import Rate
 
 QUESTIONS = tuple(Prompt(f"q{n}", question=f"Question {n}?") for n in range(20))
+CHAT = {"messages", "max_tokens", "stream", "stream_options"}
 TOOLS = (Prompt("t", tool="order_status", arguments={"order": "B-1"}),)
 
 
@@ -54,8 +55,8 @@ def test_a_resend_keeps_the_trace_and_changes_span_and_request_id():
 @pytest.mark.parametrize(
     ("route", "prompts", "path", "keys"),
     [
-        ("chat", QUESTIONS, "/v1/chat/completions", {"messages", "max_tokens", "stream", "stream_options"}),
-        ("rag", QUESTIONS, "/v1/rag", {"messages", "max_tokens", "stream", "stream_options"}),
+        ("chat", QUESTIONS, "/v1/chat/completions", CHAT),
+        ("rag", QUESTIONS, "/v1/rag", CHAT),
         ("embeddings", QUESTIONS, "/v1/embeddings", {"input"}),
         ("tools", TOOLS, "/v1/tools/order_status", {"order"}),
     ],
@@ -65,6 +66,13 @@ def test_each_route_has_its_path_and_body(route, prompts, path, keys):
     request = http_request(made.load, made.requests[0], 1)
     assert (request.method, request.path) == ("POST", path)
     assert set(json.loads(request.body)) == keys
+
+
+@pytest.mark.parametrize(("model", "named"), [(None, False), ("tiny", True)])
+@pytest.mark.parametrize("route", ["chat", "rag", "embeddings"])
+def test_a_model_is_named_only_when_the_load_names_one(route, model, named):
+    made = plan(route=route, model=model)
+    assert json.loads(http_request(made.load, made.requests[0], 1).body).get("model") == (model if named else None)
 
 
 def test_no_stream_means_no_stream_options():

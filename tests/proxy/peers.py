@@ -122,12 +122,15 @@ class Client:
 
 
 class Upstream:
-    """Echoes what it gets. Orders, as whole chunks: `give N` sends N bytes, `late` answers 100 ms after the client's end of
-    stream, `end` closes. `endings` collects how each connection ended: eof or reset, and the bytes received."""
+    """Echoes what it gets, except orders, which are whole chunks.
+
+    `give N` sends N bytes, `late` answers 100 ms after the end of the stream, `end` closes, `#...` is not answered.
+    `endings` collects how each connection ended: eof or reset, and the bytes received.
+    """
 
     def __init__(self, port: int = 0) -> None:
         self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
-        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.endings: list[tuple[str, int]] = []
         self.ended = threading.Condition()
 

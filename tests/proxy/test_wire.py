@@ -6,7 +6,6 @@ import http.client
 import json
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def _use_once(port: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def differences(start_proxy: Start) -> Iterator[dict[int, str]]:
+def differences(start_proxy: Start) -> dict[int, str]:
     """seq -> what differs. One server for the whole recording, in its order, as it was made."""
     server = start_proxy("--proxy-metrics", "--runtime-metrics")
     ports = Ports()
@@ -103,7 +102,7 @@ def differences(start_proxy: Start) -> Iterator[dict[int, str]]:
                 theirs |= {"reason": line["reason"], "request_id": line["has_request_id_header"]}
             if ours != theirs:
                 found[line["seq"]] = f"{line['method']} {line['path']} {body}\n  ours   {ours}\n  theirs {theirs}"
-    yield found
+    return found
 
 
 @pytest.mark.system

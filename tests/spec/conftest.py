@@ -1,4 +1,6 @@
-"""Hands out the toy catalog (`toy.py`) and the mutations (`mutations.py`), which are no tests and so are loaded by path."""
+"""Hands out the toy catalog (`toy.py`) and the mutations (`mutations.py`), which are no tests and so are loaded by
+path.
+"""
 
 from __future__ import annotations
 

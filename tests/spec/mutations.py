@@ -1,4 +1,5 @@
-"""Random damage to good files: whatever a file looks like, parsing it gives an experiment or diagnostics, never a traceback.
+"""Random damage to good files: whatever a file looks like, parsing it gives an experiment or diagnostics, never a
+traceback.
 
 `python tests/spec/mutations.py 2000` runs many and prints its figures; the test runs a slice.
 """
@@ -17,8 +18,46 @@ from chaos.spec.model import Experiment
 from chaos.spec.parse import parse
 from chaos.spec.render import render_full, render_github, render_lines, to_json
 
-_VALUES = ("", "null", "true", "017", "1e9", "12:30", "-5s", "0s", "9" * 400 + "s", "0%", "100%", "[]", "{}", "*a", "&a b")
-_PIECES = ("\t", ": ", "- ", "\n", "  ", "#", '"', "'", "{", "}", "[", "]", ",", "|\n", "?", "%", "\x00", "é", "\ud800", "🙂", "\x85")
+_VALUES = (
+    "",
+    "null",
+    "true",
+    "017",
+    "1e9",
+    "12:30",
+    "-5s",
+    "0s",
+    "9" * 400 + "s",
+    "0%",
+    "100%",
+    "[]",
+    "{}",
+    "*a",
+    "&a b",
+)
+_PIECES = (
+    "\t",
+    ": ",
+    "- ",
+    "\n",
+    "  ",
+    "#",
+    '"',
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "|\n",
+    "?",
+    "%",
+    "\x00",
+    "é",
+    "\ud800",
+    "🙂",
+    "\x85",
+)
 
 
 def mutants(good: str, count: int, seed: int) -> Iterator[str]:
@@ -32,7 +71,9 @@ def mutants(good: str, count: int, seed: int) -> Iterator[str]:
 
 
 def survive(good: str, catalog: Catalog, count: int, seed: int) -> Counter[str]:
-    """Parse and render every mutant; how often each code (or `good`) came out. Raises AssertionError for a broken promise."""
+    """Parse and render every mutant; how often each code (or `good`) came out. Raises AssertionError for a broken
+    promise.
+    """
     tally: Counter[str] = Counter()
     for text in mutants(good, count, seed):
         found = parse(text, "mutant.yaml", catalog)

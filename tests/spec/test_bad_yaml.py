@@ -1,7 +1,7 @@
 """One pair per diagnostic code: a bad file, and exactly what people read about it.
 
-`BROWNOUT_REWRITE=1 pytest tests/spec/test_bad_yaml.py` writes the texts anew; the difference is then read by a person. A first line
-`# --set KEY=VALUE` in a file is given to the parser as an option.
+`BROWNOUT_REWRITE=1 pytest tests/spec/test_bad_yaml.py` writes the texts anew; the difference is then read by a person.
+A first line `# --set KEY=VALUE` in a file is given to the parser as an option.
 """
 
 from __future__ import annotations

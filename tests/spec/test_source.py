@@ -26,18 +26,16 @@ def position(span):
 
 def test_keys_and_values_know_where_they_stand():
     entry = tree("a: 1\nbc:   word # said\n").entries[1]
-    assert (2, 1, 2, 3) == position(entry.key_span)
-    assert (2, 7, 2, 11) == position(entry.value.span)
+    assert position(entry.key_span) == (2, 1, 2, 3)
+    assert position(entry.value.span) == (2, 7, 2, 11)
 
 
 def test_a_block_ends_where_its_last_value_ends():
-    assert (2, 3, 3, 7) == position(tree("a:\n  b: 1\n  c: 22\n\n\nd: 1\n").get("a").span.until(tree("a:\n  b: 1\n  c: 2\n").span))[
-        :2
-    ] + (3, 7)
+    assert position(tree("a:\n  b: 1\n  c: 22\n\n\nd: 1\n").get("a").span) == (2, 3, 3, 8)
 
 
 def test_columns_count_characters_not_bytes():
-    assert (1, 9, 1, 10) == position(tree("{é: 🙂, b: 1}").entries[1].key_span)[:1] + (9, 1, 10)
+    assert position(tree("{é: 🙂, b: 1}").entries[1].key_span) == (1, 8, 1, 9)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,24 @@ def test_columns_count_characters_not_bytes():
         ("whole", "0"),
         ("whole", "-12"),
         ("decimal", "1.50"),
-        *(("text", t) for t in ("on", "no", "Yes", "True", "~", "017", "1_000", "1e3", "0x1f", "12:30", ".5", ".inf", "2026-01-01")),
+        *(
+            ("text", t)
+            for t in (
+                "on",
+                "no",
+                "Yes",
+                "True",
+                "~",
+                "017",
+                "1_000",
+                "1e3",
+                "0x1f",
+                "12:30",
+                ".5",
+                ".inf",
+                "2026-01-01",
+            )
+        ),
         ("text", "9" * 30),
         ("text", '"5"'),
         ("text", "'true'"),
@@ -93,19 +108,21 @@ def test_what_yaml_could_surprise_with_is_refused(code, text):
 
 
 def test_an_alias_is_not_expanded():
-    bomb = "a: &a [x]\n" + "".join(f"{c}: &{c} [{', '.join(['*' + b] * 9)}]\n" for b, c in zip("abcdefgh", "bcdefghi", strict=True))
+    bomb = "a: &a [x]\n" + "".join(
+        f"{c}: &{c} [{', '.join(['*' + b] * 9)}]\n" for b, c in zip("abcdefgh", "bcdefghi", strict=True)
+    )
     assert {"anchor-used", "alias-used"} == set(codes(bomb))
 
 
 def test_the_second_of_two_keys_names_the_first():
     (problem,) = read(Source("x.yaml", "a: 1\nb: 2\na: 3"))[1]
-    assert (3, 1) == (problem.span.line, problem.related[0].span.line)
+    assert (problem.span.line, problem.related[0].span.line) == (3, 1)
     assert "line 1" in problem.headline
 
 
 def test_an_unclosed_bracket_is_shown_where_it_opens():
-    (problem,) = read(Source("x.yaml", "a: {b: 1\nc: [2\nd: 3\n"))[1]
-    assert (2, 4) == (problem.span.line, problem.span.column)
+    (problem,) = read(Source("x.yaml", "x: 1\na: {b: 1\nd: 3\n"))[1]
+    assert (problem.span.line, problem.span.column) == (2, 4)
 
 
 def test_no_word_of_the_parser_leaks():
@@ -117,7 +134,7 @@ def test_no_word_of_the_parser_leaks():
 def test_bytes_that_are_no_utf_8_are_shown_where_they_stand():
     problem = decoded(b"a: 1\nb: caf\xe9\n", "x.yaml")
     assert isinstance(problem, Diagnostic)
-    assert ("not-utf-8", 2, 7) == (problem.code, problem.span.line, problem.span.column)
+    assert (problem.code, problem.span.line, problem.span.column) == ("not-utf-8", 2, 7)
 
 
 def test_a_byte_order_mark_is_not_text():

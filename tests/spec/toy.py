@@ -1,4 +1,6 @@
-"""A catalog that looks real and harms nobody: what `spec` is tested with, so that its texts never depend on a concrete fault."""
+"""A catalog that looks real and harms nobody: what `spec` is tested with, so that its texts never depend on a concrete
+fault.
+"""
 
 from __future__ import annotations
 

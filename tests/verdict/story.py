@@ -1,4 +1,5 @@
-"""Synthetic runs with known truth: a vector-store outage told second by second, as evidence in memory or as a run directory.
+"""Synthetic runs with known truth: a vector-store outage told second by second, as evidence in memory or as a run
+directory.
 
 `python -m tests.verdict.story` writes fixtures/journals anew from `CASES`.
 """
@@ -163,7 +164,8 @@ class Story:
         yield 0.9, "load_started", {"at": LOAD_START, "loads": [{"name": "chat", "planned": planned}]}
         yield INJECT - 0.5, "lease_granted", {"lease": "l1", **about, "targets": ["vector-store"], "lease_s": 20.0}
         yield INJECT, "fault_injected", {
-            **about, "kind": "process_kill", "targets": ["vector-store"], "fidelity": "process", "planned": INJECT - 0.001,
+            **about, "kind": "process_kill", "targets": ["vector-store"], "fidelity": "process", "planned": INJECT -
+            0.001,
         }  # fmt: skip
         yield INJECT + 0.05, "fault_confirmed", {**about, **seen, "what": "3 processes gone; connect refused"}
         if self.events:

@@ -35,6 +35,13 @@ def test_a_late_series_began_at_zero_with_the_scrape_before() -> None:
     assert grown(rows) == [0, 0, 7, 9]
 
 
+def test_the_first_call_of_a_run_is_growth_where_the_exporter_was_read_before() -> None:
+    """Another series of the same exporter proves the earlier scrape; a health check of the target does not."""
+    late = [(2, "gw_calls", 7.0), (3, "gw_calls", 9.0)]
+    assert grown([(0, "gw_inflight", 1.0), (1, "gw_inflight", 1.0), *late], "gw_calls") == [0, 0, 7, 9]
+    assert grown([(1, "health_up", 1.0), *late], "gw_calls") == [0, 0, 0, 2]
+
+
 def test_a_series_that_is_not_there_is_none() -> None:
     assert counter(ReadingTable.build([]), "calls", {}) is None
 

@@ -150,7 +150,10 @@ def test_a_verdict_survives_its_document(case: str) -> None:
 
 def test_the_promised_keys_are_there() -> None:
     document = to_json(judge(experiment(), Story().evidence()))
-    promised = "version run experiment fingerprint seed profile weaknesses verdict exit_code preconditions faults hypotheses requests"
+    promised = (
+        "version run experiment fingerprint seed profile weaknesses verdict exit_code preconditions faults hypotheses "
+        "requests"
+    )
     assert set(promised.split()) <= set(document)
     hypothesis = "name verdict measure window value interval n bound why to_settle"
     assert set(hypothesis.split()) <= set(document["hypotheses"][0])

@@ -47,7 +47,7 @@ def test_users_who_wait_in_vain_trip_a_latency_guard() -> None:
 @pytest.mark.parametrize(
     ("measure", "row"),
     [
-        (DegradedRatio("no_retrieval"), replace(GOOD, outcome="degraded", degraded="no_retrieval,canned")),
+        (DegradedRatio(reason="no_retrieval"), replace(GOOD, outcome="degraded", degraded="no_retrieval,canned")),
         (ShedRatio(), replace(GOOD, outcome="shed")),
     ],
 )

@@ -17,10 +17,15 @@ def every(sightings: Sequence[Sighting]) -> Sighting:
 
 
 async def seen_back(grip: Grip, at: str, mark: str | None, host: Host) -> Sighting:
-    """Does the target answer at this address? If not: is our own mark gone, and only other faults still in the way?"""
-    if await host.network.round_trip(at, grip.wire, ANSWER_S) is not None:
-        return Sighting(seen=True, what=f"{grip.name}: {at} answers")
+    """Does the target answer at this address? If not: is our own mark gone, and only other faults still in the way?
+
+    A port may answer before the target can serve (a database that still recovers), so its supervisor must agree.
+    """
+    answers = await host.network.round_trip(at, grip.wire, ANSWER_S) is not None
     record = await supervisor.look(grip.supervisor, grip.name, host) if grip.supervisor else None
+    if answers:
+        starting = record is not None and record.get("state") == "starting"
+        return Sighting(not starting, f"{grip.name}: {at} answers" + (", but it is still starting" if starting else ""))
     listener = await grip.proxy.look(host) if grip.proxy and at == grip.via else None
     in_the_way = {*(record.get("holds", ()) if record else ()), *(listener.down_marks if listener else ())}
     if in_the_way and mark not in in_the_way:

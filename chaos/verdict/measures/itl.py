@@ -31,5 +31,5 @@ class Itl:
         samples = view.evidence.samples
         rows = view.requests(self.load) & decided(samples) & (samples.first_token_s == samples.first_token_s)
         return estimate_quantile(
-            gaps_s(samples, rows), self.quantile, view.bound, int(rows.sum()), "stream with pauses"
+            gaps_s(samples, rows), self.quantile, view.bound, int(rows.sum()), "streams with pauses"
         )

@@ -43,30 +43,37 @@ def test_only_root_needs_another_account():
     assert account.uid != 0
 
 
-def test_binaries_below_a_closed_folder_are_copied_once_to_a_place_that_can_be_reached(tmp_path):
-    closed = tmp_path / "home"
-    source = closed / "pginstall"
+def installation_in_a_closed_home(folder):
+    """As a wheel lays it out: a package, and the libraries that it finds beside itself."""
+    source = folder / "home" / "package" / "pginstall"
     (source / "bin").mkdir(parents=True)
     (source / "bin" / "postgres").write_text("x")
-    closed.chmod(0o700)
+    libraries = folder / "home" / "package.libs"
+    libraries.mkdir()
+    (libraries / "libpq.so").write_text("y")
+    (folder / "home").chmod(0o700)
+    return source
+
+
+def test_binaries_below_a_closed_folder_are_copied_once_to_a_place_that_can_be_reached(tmp_path):
+    source = installation_in_a_closed_home(tmp_path)
     below = tmp_path / "cache"
     below.mkdir(mode=0o755)
     assert not can_reach(source, STRANGER)
     copy = reachable_copy(source, STRANGER, below)
     assert (copy / "bin" / "postgres").read_text() == "x"
+    assert (copy / "../../package.libs/libpq.so").resolve().read_text() == "y"
     assert reachable_copy(source, STRANGER, below) == copy
-    assert [path.name for path in below.iterdir()] == [copy.name]
+    assert [path.name for path in below.iterdir()] == [copy.parents[1].name]
 
 
 def test_a_copy_that_a_stranger_could_have_written_is_not_trusted(tmp_path):
-    source = tmp_path / "home" / "pginstall"
-    (source / "bin").mkdir(parents=True)
-    source.parent.chmod(0o700)
+    source = installation_in_a_closed_home(tmp_path)
     below = tmp_path / "cache"
     below.mkdir()
     planted = reachable_copy(source, STRANGER, below)
     (planted / "evil").touch()
-    planted.chmod(0o777)
+    planted.parents[1].chmod(0o777)
     assert reachable_copy(source, STRANGER, below) != planted
 
 

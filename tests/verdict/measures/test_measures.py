@@ -56,7 +56,7 @@ def test_success_counts_degraded_answers_and_failures() -> None:
 def test_late_and_abandoned_are_no_success_and_indeterminate_is_nothing() -> None:
     assert estimate(SuccessRatio(), changed(HURT, outcome="late")).value == 0.0
     assert estimate(SuccessRatio(), changed(HURT, outcome="abandoned")).value == 0.0
-    assert estimate(SuccessRatio(), changed(HURT, outcome="indeterminate")).missing == "no request in this window"
+    assert estimate(SuccessRatio(), changed(HURT, outcome="indeterminate")).missing == "no requests in this window"
 
 
 def test_another_load_is_another_number() -> None:

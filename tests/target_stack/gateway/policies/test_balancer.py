@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,7 @@ def test_only_admitted_replicas_are_named_each_once(load: dict[str, int], tried:
     admitted = sorted(load)
     order = LeastInFlight().order(admitted, load, tried)
     assert sorted(order) == admitted
-    assert all((a in tried, load[a]) <= (b in tried, load[b]) for a, b in zip(order, order[1:], strict=False))
+    assert all((a in tried, load[a]) <= (b in tried, load[b]) for a, b in pairwise(order))
 
 
 def test_nobody_admitted_is_an_empty_order() -> None:

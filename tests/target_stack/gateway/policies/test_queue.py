@@ -49,7 +49,9 @@ def test_a_full_queue_displaces_its_youngest_batch_work_for_a_user() -> None:
 
 
 def test_aged_batch_gets_its_share_of_starts_and_not_more() -> None:
-    queue = AdmissionQueue(QueueSettings(capacity=10_000, wait_s=FAR, backed_up_wait_s=FAR, batch_wait_s=FAR, batch_share=0.25))
+    queue = AdmissionQueue(
+        QueueSettings(capacity=10_000, wait_s=FAR, backed_up_wait_s=FAR, batch_wait_s=FAR, batch_share=0.25)
+    )
     for ticket in range(1000):
         queue.offer(0.0, ("batch", ticket), "batch", FAR)
         queue.offer(0.0, ("user", ticket), "interactive", FAR)

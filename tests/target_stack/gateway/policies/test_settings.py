@@ -12,7 +12,9 @@ def test_an_empty_mapping_gives_the_defaults() -> None:
 
 
 def test_given_keys_replace_defaults_and_nothing_else() -> None:
-    read = PolicySettings.from_config({"attempts": 4, "retry_budget": {"kind": "unlimited"}, "backoff": {"kind": "none"}})
+    read = PolicySettings.from_config(
+        {"attempts": 4, "retry_budget": {"kind": "unlimited"}, "backoff": {"kind": "none"}}
+    )
     assert (read.attempts, read.retry_budget.kind, read.backoff.kind) == (4, "unlimited", "none")
     assert read.breaker == PolicySettings().breaker
 

@@ -1,0 +1,47 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from chaos.adapters.files import LocalFiles
+
+
+def test_what_is_written_is_read_and_folders_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.json"
+    LocalFiles().write_atomic(path, "grüße\n")
+    assert LocalFiles().read(path) == "grüße\n"
+    assert LocalFiles().names(path.parent) == ("b.json",)
+
+
+def test_a_file_that_is_not_there_reads_as_none_and_removes_twice(tmp_path: Path) -> None:
+    assert LocalFiles().read(tmp_path / "x") is None
+    LocalFiles().remove(tmp_path / "x")
+    assert LocalFiles().names(tmp_path / "none") == ()
+
+
+def test_a_write_that_fails_keeps_the_old_text_and_leaves_no_draft(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    LocalFiles().write_atomic(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        LocalFiles().write_atomic(path, "new \ud800")
+    assert LocalFiles().read(path) == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_draft_of_a_writer_that_died_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / ".x.1-2.draft").write_text("half")
+    assert LocalFiles().names(tmp_path) == ()
+
+
+def test_others_may_read_what_the_umask_lets_them(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        LocalFiles().write_atomic(tmp_path / "x", "")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o644

@@ -1,0 +1,117 @@
+"""What cannot be harmed is refused while planning or preparing, in a sentence that names target, find and remedy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from chaos.faults.fault import CannotInject, Fault
+from chaos.faults.net_down import NetDown
+from chaos.faults.net_latency import NetLatency
+from chaos.faults.node_loss import NodeLoss
+from chaos.faults.noop import Noop
+from chaos.faults.process_kill import ProcessKill
+from chaos.faults.process_stall import ProcessStall
+from chaos.inventory import Target
+from chaos.ports import HttpReply
+from chaos.testing.clock import run_virtual
+from chaos.testing.host import InMemoryHost
+from chaos.units import Duration
+
+BARE = Target("tools", "tool", None, (), "127.0.0.1:41001")
+LATENCY = NetLatency(latency=Duration(0.1))
+HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown())
+
+
+@pytest.mark.parametrize("fault", HARMFUL, ids=lambda fault: fault.kind)
+def test_a_target_without_the_needed_handles_is_named(fault: Fault) -> None:
+    found = fault.problems((BARE,))
+    assert found
+    assert all(sentence.startswith("tools: ") for sentence in found)
+
+
+def test_the_control_needs_no_target_at_all() -> None:
+    assert Noop().problems(()) == ()
+
+
+def test_a_kill_that_is_not_held_needs_no_supervisor() -> None:
+    target = dataclasses.replace(BARE, pids=(1,))
+    assert ProcessKill(restart="supervisor").problems((target,)) == ()
+    assert "use `restart: supervisor`" in ProcessKill().problems((target,))[0]
+
+
+def test_a_node_is_lost_one_at_a_time() -> None:
+    async def main() -> tuple[str, ...]:
+        world = InMemoryHost()
+        return NodeLoss().problems((world.add_target("a", node="n1"), world.add_target("b", node="n2")))
+
+    assert run_virtual(main) == ("the targets live on 2 nodes (n1, n2); node_loss takes one at a time",)
+
+
+def test_jitter_beyond_the_latency_is_refused() -> None:
+    async def main() -> tuple[str, ...]:
+        fault = NetLatency(latency=Duration(0.1), jitter=Duration(0.2))
+        return fault.problems((InMemoryHost().add_target("a"),))
+
+    assert run_virtual(main) == ("jitter 200ms is more than the latency 100ms; delays cannot be negative",)
+
+
+def _refusal(fault: Fault, spoil: Callable[[InMemoryHost], None]) -> str:
+    """What prepare or inject says in a world that was spoilt before."""
+
+    async def attempt(world: InMemoryHost, target: Target) -> None:
+        undo = await fault.prepare((target,), world.host)
+        await fault.inject((target,), undo, world.host)
+
+    async def main() -> str:
+        world = InMemoryHost()
+        target = world.add_target("tools", "tool", node="n1", processes=2)
+        spoil(world)
+        with pytest.raises(CannotInject) as refused:
+            await attempt(world, target)
+        return str(refused.value)
+
+    return run_virtual(main)
+
+
+def _die(world: InMemoryHost) -> None:
+    world.supervisor.targets["tools"].holds.add("somebody")
+    world.processes.signal(world.processes.identify(world.target("tools").pids[0]), 9)
+
+
+@pytest.mark.parametrize("fault", HARMFUL, ids=lambda fault: fault.kind)
+def test_a_dead_target_is_refused_before_anything_is_touched(fault: Fault) -> None:
+    assert _refusal(fault, _die).startswith("tools is dead already: ")
+
+
+def test_a_frozen_process_is_not_frozen_twice() -> None:
+    def freeze(world: InMemoryHost) -> None:
+        world.processes.signal(world.processes.identify(world.target("tools").pids[1]), 19)
+
+    assert "is frozen already" in _refusal(ProcessStall(), freeze)
+
+
+@pytest.mark.parametrize("fault", [NodeLoss(), NetDown()], ids=lambda fault: fault.kind)
+def test_a_proxy_that_somebody_closed_by_hand_is_not_taken_over(fault: Fault) -> None:
+    def close(world: InMemoryHost) -> None:
+        world.proxy.listeners["tools"].enabled = False
+
+    assert "is down already, by hand; enable it first: curl" in _refusal(fault, close)
+
+
+@pytest.mark.parametrize("fault", [NodeLoss(), NetDown(), LATENCY], ids=lambda fault: fault.kind)
+def test_a_proxy_that_does_not_answer_is_named_with_its_admin_address(fault: Fault) -> None:
+    def vanish(world: InMemoryHost) -> None:
+        world.proxy.absent = True
+
+    assert "proxy tools at 127.0.0.1:8474 would not show its state: no answer" in _refusal(fault, vanish)
+
+
+@pytest.mark.parametrize("fault", [NodeLoss(), ProcessKill()], ids=lambda fault: fault.kind)
+def test_a_supervisor_that_accepts_no_hold_stops_the_kill(fault: Fault) -> None:
+    def refuse(world: InMemoryHost) -> None:
+        world.http.trouble["unix:///run/stack/control.sock:/targets/"] = HttpReply(503, "busy", {})
+
+    assert _refusal(fault, refuse).startswith("tools: its supervisor at /run/stack/control.sock did not accept a hold")

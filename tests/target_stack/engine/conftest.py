@@ -1,0 +1,126 @@
+"""Captures of the real server, and real engines on loopback."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures" / "vllm_0.32"
+_PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def capture() -> Callable[[str], str]:
+    """The text of a capture; of one with headers, its body."""
+
+    def read(name: str) -> str:
+        text = (_CAPTURES / name).read_bytes().decode()
+        return text.partition("\r\n\r\n")[2] if text.startswith("HTTP/") else text
+
+    return read
+
+
+@dataclass
+class Engine:
+    """A running engine as its clients and its operating system see it."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    @property
+    def core(self) -> int:
+        pid = self.process.pid
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+    def open(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> http.client.HTTPResponse:
+        """A reply whose body is still to be read."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_PATIENCE_S)
+        payload = None if body is None else json.dumps(body)
+        connection.request(method, path, payload, {"content-type": "application/json", **(headers or {})})
+        reply = connection.getresponse()
+        reply.owner = connection  # keeps the socket open, and lets a test hang up
+        return reply
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
+        reply = self.open(method, path, body)
+        text = reply.read().decode()
+        reply.owner.close()
+        return reply.status, text
+
+    def chat(self, max_tokens: int, *, stream: bool = True, words: str = "hello") -> http.client.HTTPResponse:
+        """A chat that is always exactly `max_tokens` long."""
+        body = {"messages": [{"role": "user", "content": words}], "max_tokens": max_tokens, "ignore_eos": True, "stream": stream}
+        return self.open("POST", "/v1/chat/completions", body)
+
+    def series(self, name: str) -> float:
+        """The value of one series; labels as a plain substring after the name."""
+        _, text = self.call("GET", "/metrics")
+        return next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"vllm:{name}"))
+
+    def until(self, name: str, value: float, within_s: float = 5.0) -> None:
+        """Wait until a series has a value. Raises AssertionError."""
+        deadline = time.monotonic() + within_s
+        while (found := self.series(name)) != value:
+            assert time.monotonic() < deadline, f"{name} is {found}, not {value}"
+            time.sleep(0.01)
+
+
+def frames(text: str) -> list[str]:
+    return [frame.removeprefix("data: ") for frame in text.split("\n\n") if frame]
+
+
+@pytest.fixture
+def split_frames() -> Callable[[str], list[str]]:
+    """The data of the frames of a stream."""
+    return frames
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_ready(engine: Engine) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        assert engine.process.poll() is None, "the engine ended while starting"
+        try:
+            if engine.call("GET", "/health")[0] == 200:
+                return
+        except OSError:
+            time.sleep(0.02)
+    raise AssertionError("the engine did not become ready")
+
+
+@pytest.fixture
+def start_engine() -> Iterator[Callable[..., Engine]]:
+    """Start an engine with some settings; it and its core are gone after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*, wait: bool = True, **settings: Any) -> Engine:
+        port = _free_port()
+        config = {"name": "engine-t", "listen": f"127.0.0.1:{port}", "model": "tiny", **settings}
+        command = [sys.executable, "-m", "target_stack.serve", "engine", json.dumps(config)]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        started.append(process)
+        engine = Engine(process, port)
+        if wait:
+            _wait_ready(engine)
+        return engine
+
+    yield start
+    for process in started:
+        process.send_signal(signal.SIGKILL)
+        process.wait(_PATIENCE_S)

@@ -1,0 +1,342 @@
+"""A whole gateway on loopback between scripted upstreams; async tests run in a loop of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import random
+import struct
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from target_stack.gateway.app import make_app
+from target_stack.gateway.config import GatewayConfig
+from target_stack.gateway.wiring import Gateway, open_gateway
+
+QUICK: dict[str, Any] = {
+    "deadline": {"total_s": 5.0, "per_try_s": 4.0, "first_token_s": 0.3, "inter_token_s": 0.3, "connect_s": 0.2},
+    "breaker": {"open_s": 0.2, "consecutive_failures": 3},
+    "outlier": {"liveness_period_s": 0.05, "probe_period_s": 0.1, "probe_timeout_s": 0.2},
+    "shed_quiet_s": 0.2,
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def` tests."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
+def frame(content: str | None = None, finish: str | None = None, **more: Any) -> bytes:
+    choice = {"index": 0, "delta": {} if content is None else {"content": content}, "finish_reason": finish}
+    return data({"id": "chatcmpl-1", "created": 1, "model": "fake", "choices": [choice], **more})
+
+
+def data(value: Any) -> bytes:
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+DONE = b"data: [DONE]\n\n"
+ENGINE_DIED = data({"error": {"message": "EngineCore died", "type": "InternalServerError", "param": None, "code": 500}})
+WHOLE = (frame(""), frame("Hello"), frame(" there", "stop"), DONE)
+
+
+class FakeEngine:
+    """Plays `script`: bytes are sent, floats are pauses in seconds, `cut` drops the connection, an int is a status."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.script: tuple[Any, ...] = WHOLE
+        self.frozen = False
+        self.ping_status = 200
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.left = 0
+        self.port = 0
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """Bodies of real requests, probes left out."""
+        return [body for body in self.bodies if body["messages"][-1]["content"] != "ping"]
+
+    async def start(self) -> None:
+        app = web.Application()
+        app.add_routes([web.post("/v1/chat/completions", self._chat), web.get("/ping", self._ping)])
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _ping(self, request: web.Request) -> web.Response:
+        return web.Response(status=self.ping_status)
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        self.bodies.append(await request.json())
+        self.headers.append(request.headers)
+        try:
+            if self.frozen:
+                await asyncio.sleep(60)
+            return await self._play(request)
+        except asyncio.CancelledError:
+            self.left += 1
+            raise
+
+    async def _play(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
+        for step in self.script:
+            if isinstance(step, int) and step >= 400:
+                error = {"message": "engine says no", "type": "BadRequestError", "param": "input_tokens", "code": step}
+                return web.json_response({"error": error}, status=step)
+            if isinstance(step, float):
+                await asyncio.sleep(step)
+                continue
+            if step == "cut":
+                assert request.transport
+                request.transport.close()
+                return response
+            if not response.prepared:
+                await response.prepare(request)
+            await response.write(step)
+        return response
+
+
+class FakeStore:
+    """Speaks just enough of PostgreSQL's wire protocol to answer one query; silent when `frozen`."""
+
+    def __init__(self) -> None:
+        self.rows = [("doc-17", "Headphones can be returned within 45 days."), ("doc-3", "Shipping is free.")]
+        self.frozen = False
+        self.queries = 0
+        self.port = 0
+        self._server: asyncio.Server | None = None
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._server:
+            self._server.close()
+            for writer in self._writers:
+                writer.transport.abort()
+            self._writers.clear()
+            self._server = None
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        try:
+            length = struct.unpack("!I", await reader.readexactly(4))[0]
+            await reader.readexactly(length - 4)
+            ready = b"Z\0\0\0\5I"
+            writer.write(b"R\0\0\0\x08\0\0\0\0" + ready)
+            while True:
+                kind, length = struct.unpack("!cI", await reader.readexactly(5))
+                await reader.readexactly(length - 4)
+                if kind == b"X":
+                    break
+                if kind == b"S":
+                    self.queries += 1
+                    if self.frozen:
+                        await asyncio.sleep(60)
+                    writer.write(self._answer() + ready)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    def _answer(self) -> bytes:
+        columns = b"".join(name + struct.pack("!xIHIhih", 0, 0, 25, -1, -1, 0) for name in (b"id", b"body"))
+        described = _message(b"T", struct.pack("!H", 2) + columns)
+        rows = b""
+        for row in self.rows:
+            cells = b"".join(struct.pack("!I", len(cell.encode())) + cell.encode() for cell in row)
+            rows += _message(b"D", struct.pack("!H", 2) + cells)
+        done = _message(b"C", f"SELECT {len(self.rows)}\0".encode())
+        return _message(b"1", b"") + _message(b"2", b"") + described + rows + done
+
+
+def _message(kind: bytes, body: bytes) -> bytes:
+    return kind + struct.pack("!I", len(body) + 4) + body
+
+
+class FakeServices:
+    """Embedder and tools in one server; `delay_s` and `status` apply to both."""
+
+    def __init__(self) -> None:
+        self.delay_s = 0.0
+        self.status = 200
+        self.calls: list[tuple[str, dict[str, Any], Mapping[str, str]]] = []
+        self.port = 0
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        app = web.Application()
+        app.add_routes([web.post("/{path:.*}", self._any)])
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _any(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.calls.append((request.path, body, request.headers))
+        await asyncio.sleep(self.delay_s)
+        if request.path == "/v1/embeddings":
+            return web.json_response({"data": [{"embedding": [0.5, 0.25]}]}, status=self.status)
+        return web.json_response({"result": body}, status=self.status)
+
+
+@dataclass
+class Stack:
+    """The gateway and everything around it."""
+
+    a: FakeEngine = field(default_factory=lambda: FakeEngine("engine-a"))
+    b: FakeEngine = field(default_factory=lambda: FakeEngine("engine-b"))
+    small: FakeEngine = field(default_factory=lambda: FakeEngine("engine-small"))
+    store: FakeStore = field(default_factory=FakeStore)
+    embedder: FakeServices = field(default_factory=FakeServices)
+    tools: FakeServices = field(default_factory=FakeServices)
+    gateway: Gateway = None  # type: ignore[assignment]  # set as soon as it runs
+    session: aiohttp.ClientSession = None  # type: ignore[assignment]  # set as soon as it runs
+    url: str = ""
+
+    def parts(self) -> tuple[Any, ...]:
+        return (self.a, self.b, self.small, self.store, self.embedder, self.tools)
+
+    def only_a(self) -> None:
+        """Make engine-b look busy, so that the next first try goes to engine-a."""
+        pool = self.gateway.pools[0]
+        next(replica for replica in pool if replica.name == "engine-b").in_flight += 10
+
+    async def chat(
+        self, *, route: str = "chat/completions", headers: dict[str, str] | None = None, **fields: Any
+    ) -> Reply:
+        body = {"model": "brownout-chat", "messages": [{"role": "user", "content": "Hi?"}], "stream": True, **fields}
+        return await self.post(f"/v1/{route}", json=body, headers=headers)
+
+    async def post(self, path: str, **options: Any) -> Reply:
+        started = time.monotonic()
+        async with self.session.post(self.url + path, **options) as reply:
+            return Reply(reply.status, reply.headers, await reply.text(), time.monotonic() - started)
+
+    async def get(self, path: str) -> Reply:
+        async with self.session.get(self.url + path) as reply:
+            return Reply(reply.status, reply.headers, await reply.text(), 0.0)
+
+    def events(self, name: str | None = None) -> list[dict[str, Any]]:
+        found = self.gateway.telemetry.events.after(0)["events"]
+        return [event for event in found if name in (None, event["name"])]
+
+    async def until(self, seen: Callable[[], Any], within_s: float = 5.0) -> None:
+        end = time.monotonic() + within_s
+        while not seen():
+            assert time.monotonic() < end, f"not seen in {within_s} s"
+            await asyncio.sleep(0.01)
+
+
+@dataclass
+class Reply:
+    """A finished reply."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+    took_s: float
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def frames(self) -> list[Any]:
+        """JSON of every frame; `[DONE]` as text."""
+        found = [line[6:] for line in self.text.split("\n") if line.startswith("data: ")]
+        return [line if line == "[DONE]" else json.loads(line) for line in found]
+
+    @property
+    def content(self) -> str:
+        chunks = [one for one in self.frames if isinstance(one, dict) and one.get("choices")]
+        return "".join(one["choices"][0]["delta"].get("content") or "" for one in chunks)
+
+
+Serve = Callable[..., Any]
+
+
+@pytest.fixture
+def serve() -> Serve:
+    """`async with serve(**policies) as stack`."""
+
+    @asynccontextmanager
+    async def running(**policies: Any) -> AsyncIterator[Stack]:
+        stack = Stack()
+        async with AsyncExitStack() as exits:
+            for part in stack.parts():
+                await part.start()
+                exits.push_async_callback(part.stop)
+            config = GatewayConfig.from_config(_config(stack, {**QUICK, **policies}))
+            stack.gateway = await exits.enter_async_context(open_gateway(config, time.monotonic, random.Random(1)))
+            runner = web.AppRunner(make_app(stack.gateway), handler_cancellation=True, access_log=None)
+            await runner.setup()
+            exits.push_async_callback(runner.cleanup)
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            stack.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            stack.session = await exits.enter_async_context(aiohttp.ClientSession())
+            yield stack
+
+    return running
+
+
+def _config(stack: Stack, policies: dict[str, Any]) -> dict[str, Any]:
+    def url(part: Any) -> str:
+        return f"http://127.0.0.1:{part.port}"
+
+    return {
+        "listen": "127.0.0.1:0",
+        "model": "brownout-chat",
+        "engines": [{"name": one.name, "url": url(one)} for one in (stack.a, stack.b)],
+        "fallback": {"name": "engine-small", "url": url(stack.small), "model": "brownout-small"},
+        "embedder": url(stack.embedder),
+        "vector_store": f"127.0.0.1:{stack.store.port}",
+        "tools": url(stack.tools),
+        "policies": policies,
+    }
+
+
+@pytest.fixture
+def sse() -> Any:
+    """The bytes of frames, for scripts: `sse.frame("Hi")`, `sse.DONE`, `sse.ENGINE_DIED`."""
+
+    class Sse:
+        frame = staticmethod(frame)
+        data = staticmethod(data)
+        DONE = DONE
+        ENGINE_DIED = ENGINE_DIED
+
+    return Sse

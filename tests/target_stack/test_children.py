@@ -1,0 +1,91 @@
+"""Forking from the nursery, and looking at process groups."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from target_stack.children import members, signal_group, sweep
+
+pytestmark = pytest.mark.system
+
+TWO_SLEEPERS = "import os, time; pid = os.fork(); print(os.getpid(), flush=True) if pid else None; time.sleep(60)"
+
+NURSERY = """
+import asyncio, json, os, sys
+from target_stack.children import Children
+from target_stack.nursery import open_nursery
+
+async def main():
+    ended, children = [], Children()
+    await children.connect(line, lambda pid, status: ended.append(status))
+    log = sys.argv[1] + "/log"
+    quick = await children.start({"name": "quick", "argv": ["/bin/sh", "-c", "echo $PPID; exit 7"], "log": log})
+    status = await children.end_of(quick)
+    slow = await children.start({"name": "slow", "argv": ["/bin/sleep", "60"], "log": log})
+    print(json.dumps({"nursery": nursery, "status": status, "ended": ended, "slow": slow}), flush=True)
+    if len(sys.argv) > 2:
+        await asyncio.sleep(60)
+
+nursery, line = open_nursery()
+asyncio.run(main())
+"""
+
+
+@contextlib.contextmanager
+def supervisor(folder, *arguments):
+    """A process with a nursery, and what it told."""
+    command = [sys.executable, "-c", NURSERY, str(folder), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        yield process, json.loads(process.stdout.readline())
+        process.kill()
+
+
+def gone(pid, timeout_s=5.0):
+    async def wait():
+        async with asyncio.timeout(timeout_s):
+            while Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+                await asyncio.sleep(0.01)
+
+    with contextlib.suppress(OSError):
+        asyncio.run(wait())
+    return True
+
+
+def test_a_job_is_a_child_of_the_nursery_and_its_status_is_told(tmp_path):
+    with supervisor(tmp_path) as (_, told):
+        assert told["status"] == 7
+        assert told["ended"] == [7]
+        assert (tmp_path / "log").read_text() == f"{told['nursery']}\n"
+
+
+def test_a_job_leads_a_process_group_of_its_own(tmp_path):
+    with supervisor(tmp_path, "stay") as (_, told):
+        assert os.getpgid(told["slow"]) == told["slow"]
+
+
+def test_when_the_supervisor_is_killed_the_nursery_and_its_jobs_die(tmp_path):
+    with supervisor(tmp_path, "stay") as (process, told):
+        process.kill()
+        assert gone(told["slow"])
+        assert gone(told["nursery"])
+
+
+def test_a_sweep_ends_all_of_a_group_also_the_frozen():
+    command = [sys.executable, "-c", TWO_SLEEPERS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as leader:
+        leader.stdout.readline()
+        assert len(members(leader.pid)) == 2
+        assert members(leader.pid)[0] == leader.pid
+        signal_group(leader.pid, signal.SIGSTOP)
+        asyncio.run(sweep(leader.pid))
+        assert members(leader.pid) == ()
+        signal_group(leader.pid, signal.SIGTERM)
