@@ -39,7 +39,7 @@ from chaos.run.lock import hold
 from chaos.run.recovery import recover
 from chaos.run.runner import Crew, Finish, Trip
 from chaos.run.runner import run as carry_out
-from chaos.run.stop import Stop
+from chaos.run.stop import ERROR, Stop
 from chaos.run.traffic import DrivenLoad, users_are_served
 from chaos.run.watch import ProbeWatch
 from chaos.run.watchdog_process import WatchdogProcess
@@ -101,11 +101,11 @@ async def _clear_leftovers(setting: Setting) -> None:
     host, store = setting.host, lease_store(setting.state)
     give_up = host.clock.now() + LEFTOVERS_WITHIN_S
     stack = setting.inventory.stack
-    while [lease for lease in store.list().leases if lease.stack == stack]:
+    while (left := store.list(stack=stack)).leases or left.damaged:
         if host.clock.now() < give_up:
             await host.clock.sleep_until(host.clock.now() + 0.1)
             continue
-        results = await recover(store, host, faults_by_kind=by_kind)
+        results = await recover(store, host, faults_by_kind=by_kind, only_stack=stack)
         stuck = [r for r in results if not r.ok]
         if stuck:
             raise LeftBehind(f"fault `{stuck[0].fault}` of a dead run could not be reverted: {stuck[0].why}")
@@ -114,7 +114,7 @@ async def _clear_leftovers(setting: Setting) -> None:
 async def _run(plan: Plan, setting: Setting, run_dir: Path, run_id: str, stop: Stop, tell: Tell) -> Finish:
     host = setting.host
     loads = _loads(plan)
-    async with _evidence(run_dir, host, tell, lambda why: stop.request("error", why)) as evidence:
+    async with _evidence(run_dir, host, tell, lambda why: stop.request(ERROR, why)) as evidence:
         evidence.journal.record("run_started", **_started(plan, setting, run_id, evidence.origin, host))
         watchdog = WatchdogProcess(setting.state / "leases", run_id, run_dir / "watchdog.jsonl")
         await watchdog.start()

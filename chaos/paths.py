@@ -15,11 +15,11 @@ def state_root(environment: Mapping[str, str]) -> Path:
 
 
 def project_root(near: Path) -> Path | None:
-    """The nearest folder at or above `near` that holds experiments with their runbooks or fixtures."""
-    start = near.absolute()
-    folders = (start, *start.parents) if start.is_dir() else tuple(start.parents)
-    marks = ("runbooks", "fixtures/prompts", "experiments")
-    return next((f for f in folders if any((f / mark).is_dir() for mark in marks)), None)
+    """The project of an experiment file: what holds its `experiments` folder, else what holds `fixtures/prompts`."""
+    above = near.absolute().parents
+    named = (folder.parent for folder in above if folder.name == "experiments")
+    holding = (folder for folder in above if (folder / "fixtures" / "prompts").is_dir())
+    return next(named, None) or next(holding, None)
 
 
 def shown(path: Path, here: Path) -> str:

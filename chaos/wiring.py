@@ -33,7 +33,7 @@ def catalog_for(path: Path | None) -> Catalog:
     """What an experiment at `path` may name: all faults and measures, the prompt sets and runbooks of its project."""
     root = project_root(path) if path is not None else None
     pages = root / "runbooks" if root else None
-    runbooks = frozenset(p.stem for p in pages.glob("*.md")) if pages and pages.is_dir() else None
+    runbooks = frozenset(p.stem for p in pages.glob("*.md") if p.stem != "README") if pages and pages.is_dir() else None
     return Catalog(FAULTS, MEASURES, prompts=prompt_sets(prompts_dirs(path)), runbooks=runbooks)
 
 

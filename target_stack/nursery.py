@@ -57,11 +57,12 @@ def _run(job: Mapping[str, Any]) -> None:
     component_main(job["component"])(job["config"])
 
 
-def _be_child(job: Mapping[str, Any], nursery: int) -> NoReturn:
-    """Become the part: own process group, own log, own user, dying with the nursery."""
+def _be_child(job: Mapping[str, Any], nursery: int, grouped: int) -> NoReturn:
+    """Become the part: own process group (then `grouped` is closed), own log, own user, dying with the nursery."""
     status = 1
     try:
         os.setsid()
+        os.close(grouped)
         _reset_signals()
         _redirect(job["log"])
         if job.get("account"):
@@ -100,9 +101,14 @@ class Nursery:
             yield json.loads(line)
 
     def _fork(self, job: Mapping[str, Any]) -> None:
+        waiting, grouped = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _be_child(job, self._pid)
+            _be_child(job, self._pid, grouped)
+        os.close(grouped)
+        # Nobody may hear of a process group that is not there yet: this returns when the child has made it, or is dead.
+        os.read(waiting, 1)
+        os.close(waiting)
         self._tell(started=job["name"], pid=pid)
 
     def _reap(self) -> None:

@@ -28,7 +28,7 @@ class Surroundings:
     count: Callable[[Proxy, Traffic], None]
 
 
-@dataclass
+@dataclass(eq=False)
 class Proxy:
     """Off until `start`. `listen` becomes the real address when a port was left to the system."""
 

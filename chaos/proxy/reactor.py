@@ -21,6 +21,8 @@ Handler = Callable[[int], None]
 _FOREVER_S = 3600.0
 # The kernel may be late by a thousandth of a sleep, so a long one is cut short and its last part slept again.
 _APPROACH_S = 0.02
+# Waking up takes this long, so the last moments before a timer are not slept but watched.
+_WATCH_S = 0.00012
 
 
 class Timer:
@@ -131,12 +133,12 @@ class Reactor:
 
     def _poll(self, wait_s: float) -> list[tuple[int, int]]:
         """epoll counts in milliseconds, select in microseconds: so with timers select waits for epoll's descriptor."""
-        if not self._timers or wait_s <= 0:
-            return self._epoll.poll(max(0, wait_s))
+        if not self._timers:
+            return self._epoll.poll(wait_s)
         busy = self._epoll.poll(0)
-        if busy:
+        if busy or wait_s <= _WATCH_S:
             return busy
-        nap_s = wait_s if wait_s < _APPROACH_S else wait_s - _APPROACH_S / 2
+        nap_s = wait_s - _WATCH_S if wait_s < _APPROACH_S else wait_s - _APPROACH_S / 2
         ready, _, _ = select.select((self._epoll,), (), (), nap_s)
         return self._epoll.poll(0) if ready else []
 

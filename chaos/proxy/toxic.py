@@ -21,7 +21,7 @@ class Hits:
     ends: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class Toxic:
     """`stream` is echoed as typed, `direction` is what it means. `toxicity` is not range-checked, as in Toxiproxy."""
 

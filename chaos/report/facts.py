@@ -110,7 +110,11 @@ def _moment(record: Record, zero: float) -> Moment | None:
     if record.kind in ("fault_confirmed", "fault_still", "fault_gone"):
         return _look(record, at)
     if record.kind == "fault_injected":
-        return Moment(at, "harm", f"{fault} injected: {told.get('kind')} on {', '.join(told.get('targets', ()))}")
+        return Moment(
+            at,
+            "harm",
+            f"{fault} injected: {told.get('fault_kind')} on {', '.join(told.get('targets', ())) or 'nothing'}",
+        )
     if record.kind == "fault_reverted":
         return Moment(at, "relief", f"{fault} reverted by {told.get('by')}")
     if record.kind == "fault_failed":

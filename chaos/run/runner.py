@@ -19,7 +19,7 @@ from chaos.faults.fault import CannotInject
 from chaos.plan.plan import Plan, PlannedFault, PlannedWindow, Step
 from chaos.ports import Host
 from chaos.run.keeper import FaultKeeper, Journal
-from chaos.run.stop import Stop
+from chaos.run.stop import ERROR, Stop
 
 Ending = Literal["completed", "stopped", "gate_not_met", "cannot_inject", "failed"]
 
@@ -135,7 +135,7 @@ async def _timeline(plan: Plan, crew: Crew, start_at: float) -> Finish:
     try:
         for step in plan.steps:
             if await _stopped_before(start_at + step.at, crew):
-                ending, why, by = "stopped", _stopped(crew.stop), crew.stop.by or "stop"
+                ending, why, by = _cut_short(crew.stop)
                 break
             await _take(step, crew, faults, windows, start_at)
     except CannotInject as reason:
@@ -143,7 +143,7 @@ async def _timeline(plan: Plan, crew: Crew, start_at: float) -> Finish:
     except Exception as failure:  # noqa: BLE001  a harness error must still revert
         ending, why, by = "failed", _told(failure), "stop"
     if ending == "failed":
-        crew.stop.request("error", why)
+        crew.stop.request(ERROR, why)
     return Finish(ending, why, await crew.keeper.revert_all(by))
 
 
@@ -204,6 +204,13 @@ def _finish(crew: Crew, finish: Finish) -> Finish:
     except OSError as failure:
         return Finish("failed", _told(failure), finish.reverted)
     return finish
+
+
+def _cut_short(stop: Stop) -> tuple[Ending, str, str]:
+    """Ending, reason and who reverts, when somebody asked for the end: people and guards stop, errors fail."""
+    if stop.by == ERROR:
+        return "failed", stop.why, "stop"
+    return "stopped", _stopped(stop), stop.by or "stop"
 
 
 def _stopped(stop: Stop) -> str:

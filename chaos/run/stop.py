@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+ERROR = "error"
+"""`by` when the harness itself cannot go on."""
+
 
 @dataclass
 class Stop:
-    """Raised flags are waited for or asked; `by` is who raised it first: SIGINT, SIGTERM, guard, error."""
+    """Raised flags are waited for or asked; `by` is who raised it first: SIGINT, SIGTERM, guard, ERROR."""
 
     by: str | None = None
     why: str = ""

@@ -150,7 +150,8 @@ def _codes(evidence: Evidence, proofs: tuple[FaultProof, ...]) -> list[int]:
 
 def _why(truth: Truth, unmet: tuple[Precondition, ...], hypotheses: tuple[Judged, ...]) -> str:
     if unmet:
-        return "not met: " + "; ".join(f"{c.name} ({c.why})" for c in unmet)
+        more = f", and {len(unmet) - 1} more" if len(unmet) > 1 else ""
+        return f"not met: {unmet[0].name} ({unmet[0].why}){more}"
     names = [h.name for h in hypotheses if h.verdict == truth]
     if truth == "upheld":
         return f"all {len(names)} hypotheses hold"

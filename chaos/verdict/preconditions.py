@@ -9,7 +9,6 @@ way.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -75,12 +74,12 @@ def books_balance(evidence: Evidence) -> Precondition:
     planned, finals = planned_requests(evidence), evidence.samples.finals
     if not planned:
         return Precondition("books balance", held=False, why="no load was started")
-    rows = Counter(finals.load.tolist())
-    unique = Counter(load for load, _ in set(zip(finals.load.tolist(), finals.request.tolist(), strict=True)))
+    told = {name: finals.request[finals.load == name] for name in {*planned, *finals.load.tolist()}}
+    counts = {name: (planned.get(name, 0), len(rows), len(np.unique(rows))) for name, rows in sorted(told.items())}
     wrong = [
-        f"{name}: {planned.get(name, 0)} planned, {rows[name]} outcomes of {unique[name]} requests"
-        for name in sorted(set(planned) | set(rows))
-        if not planned.get(name, 0) == rows[name] == unique[name]
+        f"{name}: {due} planned, {outcomes} outcomes of {requests} requests"
+        for name, (due, outcomes, requests) in counts.items()
+        if not due == outcomes == requests
     ]
     total = sum(planned.values())
     return Precondition("books balance", not wrong, "; ".join(wrong) or f"{total} planned, {total} outcomes")

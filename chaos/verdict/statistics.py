@@ -1,8 +1,9 @@
 """How sure a number is: intervals for shares, quantiles and ratios, and how much more data would settle a doubt.
 
-Every interval here is one-sided 95 % on each side (90 % two-sided). A bound looks at one side only, so a claim is
-wrongly upheld, or wrongly refuted, at most about one time in twenty when the truth sits exactly on the bound, and
-less everywhere else. Everything is deterministic: resampling draws from a generator with a fixed seed.
+Every interval is one-sided 95 % on each side (90 % two-sided), because a bound looks at one side only. When the truth
+sits exactly on the bound a claim is wrongly upheld, or wrongly refuted, about one time in twenty; counts are grainy, so
+at a bound of 99 % it can be 7 % (upheld) or 10 % (refuted) for single sizes. Away from the bound it is far less.
+Everything is deterministic: resampling draws from a generator with a fixed seed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def requests_to_settle(share: float, bound: float, z: float = Z) -> int | None:
     return math.ceil(z * z * bound * (1 - bound) / (distance * distance) - 1e-9)
 
 
-def _binomial_cumulative(n: int, q: float) -> Floats:
+def binomial_cumulative(n: int, q: float) -> Floats:
     """P(X <= k) for k = 0..n, X ~ Binomial(n, q), by log ratios so that no term under- or overflows."""
     k = np.arange(n, dtype=np.float64)
     steps = np.log((n - k) / (k + 1)) + math.log(q / (1 - q))
@@ -68,7 +69,7 @@ def quantile_interval(values: Floats, q: float, independent: int | None = None) 
     """
     ordered, n = np.sort(values), len(values)
     units = min(n, independent or n)
-    cumulative = _binomial_cumulative(units, q)
+    cumulative = binomial_cumulative(units, q)
     low_rank = int(np.searchsorted(cumulative, _TAIL, side="right"))
     high_rank = int(np.searchsorted(cumulative, 1 - _TAIL, side="left")) + 1
     scale = n / units

@@ -71,9 +71,9 @@ def queue_full() -> ApiError:
     return ApiError(503, "Service Unavailable", message)
 
 
-def not_supported(message: str) -> ApiError:
-    """501 for a feature that the simulation does not have."""
-    return ApiError(501, "NotImplementedError", message)
+def too_many_logprobs(asked: int) -> ApiError:
+    """400 of a server that was started with `--max-logprobs 0`: the simulation has no probabilities to tell."""
+    return bad_request(f"Requested sample logprobs of {asked}, which is greater than max allowed: 0", "logprobs")
 
 
 def engine_dead() -> ApiError:

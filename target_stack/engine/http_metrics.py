@@ -84,7 +84,7 @@ def runtime_families() -> Iterator[Family[Number]]:
         yield _family(f"process_{name}", "gauge", "As the kernel tells it.", [({}, value)])
     cpu_s = usage.ru_utime + usage.ru_stime
     yield _family("process_cpu_seconds_total", "counter", "Processor time, user and system.", [({}, cpu_s)])
-    descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- only their number matters, and it is asked often
+    descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208  only their number matters, and it is asked often
     yield _family("process_open_fds", "gauge", "Open file descriptors.", [({}, descriptors)])
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     yield _family("process_max_fds", "gauge", "Most file descriptors.", [({}, limit)])

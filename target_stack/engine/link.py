@@ -107,7 +107,7 @@ class CoreLink(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
-        assert isinstance(transport, asyncio.WriteTransport)  # noqa: S101 -- narrows asyncio's declared type
+        assert isinstance(transport, asyncio.WriteTransport)  # noqa: S101  narrows asyncio's declared type
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:

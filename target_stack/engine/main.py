@@ -66,7 +66,7 @@ def _fork_core(settings: EngineConfig, listener: socket.socket) -> tuple[int, so
         core.run(settings, theirs, parent)
     except EOFError:
         status = 0
-    except BaseException:  # noqa: BLE001 -- a forked child must never unwind into its parent's code
+    except BaseException:  # noqa: BLE001  a forked child must never unwind into its parent's code
         _log.exception("the engine core failed")
     finally:
         os._exit(status)

@@ -118,7 +118,7 @@ class Completion:
         self._head = head
         self._opening = _opening(head, "text_completion")
 
-    def first(self, choices: int) -> bytes:  # noqa: ARG002 -- the protocol's argument
+    def first(self, choices: int) -> bytes:  # noqa: ARG002  the protocol's argument
         """Nothing: a text stream has no roles."""
         return b""
 

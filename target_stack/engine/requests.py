@@ -1,7 +1,7 @@
 """From a request body to what the engine must do, or to the same complaint that vLLM would make.
 
 Unknown fields are accepted and ignored, as vLLM does. What would change the answer's shape and is not simulated is
-refused with 501.
+refused as a real server refuses it that has the feature switched off.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def chat_call(body: Any, config: EngineConfig) -> Call:
     record = _checked(body, _CHAT_FIELDS, required="messages")
     _check_model(record, config)
     if record.get("logprobs") or record.get("top_logprobs"):
-        raise errors.not_supported("logprobs are not simulated")
+        raise errors.too_many_logprobs(max(1, record.get("top_logprobs") or 0))
     name = "max_completion_tokens" if record.get("max_completion_tokens") is not None else "max_tokens"
     return _call(record, config, (render_chat(record["messages"]),), max_tokens_field=name)
 
@@ -65,7 +65,7 @@ def completion_call(body: Any, config: EngineConfig, tokenizer: Tokenizer) -> Ca
     record = _checked(body, _COMPLETION_FIELDS)
     _check_model(record, config)
     if record.get("logprobs") is not None:
-        raise errors.not_supported("logprobs are not simulated")
+        raise errors.too_many_logprobs(record["logprobs"])
     prompts = completion_prompts(record.get("prompt"), tokenizer)
     with_default = {**record, "max_tokens": record.get("max_tokens", _COMPLETION_DEFAULT_TOKENS)}
     return _call(with_default, config, prompts, max_tokens_field="max_tokens")
@@ -176,8 +176,19 @@ _COMMON_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "priority": (_INTEGER,),
     "request_id": (_STRING,),
 }
-_CHAT_FIELDS = {**_COMMON_FIELDS, "messages": (_LIST,), "max_completion_tokens": (_INTEGER,)}
-_COMPLETION_FIELDS = {**_COMMON_FIELDS, "prompt": (_STRING, _LIST), "echo": (_BOOLEAN,)}
+_CHAT_FIELDS = {
+    **_COMMON_FIELDS,
+    "messages": (_LIST,),
+    "max_completion_tokens": (_INTEGER,),
+    "logprobs": (_BOOLEAN,),
+    "top_logprobs": (_INTEGER,),
+}
+_COMPLETION_FIELDS = {
+    **_COMMON_FIELDS,
+    "prompt": (_STRING, _LIST),
+    "echo": (_BOOLEAN,),
+    "logprobs": (_INTEGER,),
+}
 _TOKENIZE_FIELDS = {"model": (_STRING,), "prompt": (_STRING,), "messages": (_LIST,)}
 _DETOKENIZE_FIELDS = {"model": (_STRING,), "tokens": (_LIST,)}
 
@@ -216,8 +227,9 @@ def _deep_problems(body: Mapping[str, Any]) -> list[Problem]:
     """What a wrong type does not show: messages without a role, too many choices, options without a stream."""
     messages = enumerate(body.get("messages") or ())
     problems = [each for index, message in messages for each in _message_problems(index, message)]
-    if not 1 <= (body.get("n") or 1) <= _MAX_CHOICES:
-        problems.append(_value_problem("body.n", f"n must be from 1 to {_MAX_CHOICES}", body["n"]))
+    choices = body.get("n")
+    if choices is not None and not 1 <= choices <= _MAX_CHOICES:
+        problems.append(_value_problem("body.n", f"n must be from 1 to {_MAX_CHOICES}", choices))
     if body.get("stream_options") and not body.get("stream"):
         problems.append(_value_problem("body", "Stream options can only be defined when `stream=True`.", body))
     stop = body.get("stop")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from target_stack.config import BadTopology, component_config, load_topology, parse_topology
+from target_stack.engine.config import EngineConfig
+from target_stack.gateway.config import GatewayConfig
+from target_stack.weaknesses import WEAKNESSES, find_weaknesses, plant
 
 MINIMAL = [
     {"name": "front", "role": "gateway", "component": "gateway"},
@@ -79,3 +82,21 @@ def test_a_component_gets_its_settings_and_only_the_tools_a_folder():
     tools = component_config(topology, topology.targets[4], listen="127.0.0.1:2", address={}, data_dir="/d")
     assert engine == {"name": "e1", "listen": "127.0.0.1:1", "model": "m"}
     assert tools == {"name": "t", "listen": "127.0.0.1:2", "data_dir": "/d"}
+
+
+def configs(*weaknesses):
+    """Every configuration of the bundled stack, by component."""
+    topology = load_topology()
+    address = {target.name: f"127.0.0.1:{20000 + n}" for n, target in enumerate(topology.targets)}
+    for target in topology.targets:
+        config = component_config(topology, target, listen="127.0.0.1:1", address=address, data_dir="/d")
+        yield target.component, plant(find_weaknesses(weaknesses), target.component, config)
+
+
+@pytest.mark.parametrize("weaknesses", [(), *((weakness.name,) for weakness in WEAKNESSES)], ids=str)
+def test_the_components_accept_what_they_are_given_with_every_weakness(weaknesses):
+    for component, config in configs(*weaknesses):
+        if component == "gateway":
+            assert GatewayConfig.from_config(config).fallback.model == "brownout-chat-small"
+        if component == "engine":
+            assert EngineConfig.from_json(config).model == config["model"]

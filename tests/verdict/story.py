@@ -164,8 +164,8 @@ class Story:
         yield 0.9, "load_started", {"at": LOAD_START, "loads": [{"name": "chat", "planned": planned}]}
         yield INJECT - 0.5, "lease_granted", {"lease": "l1", **about, "targets": ["vector-store"], "lease_s": 20.0}
         yield INJECT, "fault_injected", {
-            **about, "kind": "process_kill", "targets": ["vector-store"], "fidelity": "process", "planned": INJECT -
-            0.001,
+            **about, "fault_kind": "process_kill", "targets": ["vector-store"],
+            "fidelity": "process", "planned": INJECT - 0.001,
         }  # fmt: skip
         yield INJECT + 0.05, "fault_confirmed", {**about, **seen, "what": "3 processes gone; connect refused"}
         if self.events:

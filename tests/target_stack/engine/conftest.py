@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
-import signal
+import multiprocessing
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from target_stack.engine import main
 
 _CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures" / "vllm_0.32"
 _PATIENCE_S = 20.0
@@ -35,33 +36,53 @@ def capture() -> Callable[[str], str]:
 class Engine:
     """A running engine as its clients and its operating system see it."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkServerProcess
     port: int
+    connections: list[http.client.HTTPConnection] = field(default_factory=list)
 
     @property
     def core(self) -> int:
         pid = self.process.pid
         return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
-    def open(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> http.client.HTTPResponse:
-        """A reply whose body is still to be read."""
+    def exit_status(self, within_s: float = 5.0) -> int | None:
+        """Wait for the end of the API server; None when it does not come."""
+        self.process.join(within_s)
+        return self.process.exitcode
+
+    def send(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> http.client.HTTPConnection:
+        """Send a request and do not wait; closing the connection is hanging up."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_PATIENCE_S)
+        self.connections.append(connection)
         payload = None if body is None else json.dumps(body)
         connection.request(method, path, payload, {"content-type": "application/json", **(headers or {})})
-        reply = connection.getresponse()
-        reply.owner = connection  # keeps the socket open, and lets a test hang up
-        return reply
+        return connection
 
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
-        reply = self.open(method, path, body)
+    def call(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Status and text of a whole reply."""
+        connection = self.send(method, path, body, headers)
+        reply = connection.getresponse()
         text = reply.read().decode()
-        reply.owner.close()
+        connection.close()
         return reply.status, text
 
-    def chat(self, max_tokens: int, *, stream: bool = True, words: str = "hello") -> http.client.HTTPResponse:
-        """A chat that is always exactly `max_tokens` long."""
-        body = {"messages": [{"role": "user", "content": words}], "max_tokens": max_tokens, "ignore_eos": True, "stream": stream}
-        return self.open("POST", "/v1/chat/completions", body)
+    def send_chat(self, max_tokens: int, *, stream: bool = True, words: str = "hello") -> http.client.HTTPConnection:
+        """Ask for a chat that is always exactly `max_tokens` long."""
+        body = {
+            "messages": [{"role": "user", "content": words}],
+            "max_tokens": max_tokens,
+            "ignore_eos": True,
+            "stream": stream,
+        }
+        return self.send("POST", "/v1/chat/completions", body)
+
+    def chat(self, max_tokens: int) -> http.client.HTTPResponse:
+        """The open stream of such a chat."""
+        return self.send_chat(max_tokens).getresponse()
 
     def series(self, name: str) -> float:
         """The value of one series; labels as a plain substring after the name."""
@@ -77,7 +98,7 @@ class Engine:
 
 
 def frames(text: str) -> list[str]:
-    return [frame.removeprefix("data: ") for frame in text.split("\n\n") if frame]
+    return [frame.strip().removeprefix("data: ") for frame in text.split("\n\n") if frame.strip()]
 
 
 @pytest.fixture
@@ -95,7 +116,7 @@ def _free_port() -> int:
 def _wait_ready(engine: Engine) -> None:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        assert engine.process.poll() is None, "the engine ended while starting"
+        assert engine.process.is_alive(), "the engine ended while starting"
         try:
             if engine.call("GET", "/health")[0] == 200:
                 return
@@ -106,21 +127,24 @@ def _wait_ready(engine: Engine) -> None:
 
 @pytest.fixture
 def start_engine() -> Iterator[Callable[..., Engine]]:
-    """Start an engine with some settings; it and its core are gone after the test."""
-    started: list[subprocess.Popen[bytes]] = []
+    """Start an engine with some settings, forked as the supervisor does it; nothing of it survives the test."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["target_stack.engine.main"])
+    started: list[Engine] = []
 
     def start(*, wait: bool = True, **settings: Any) -> Engine:
         port = _free_port()
         config = {"name": "engine-t", "listen": f"127.0.0.1:{port}", "model": "tiny", **settings}
-        command = [sys.executable, "-m", "target_stack.serve", "engine", json.dumps(config)]
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        started.append(process)
-        engine = Engine(process, port)
+        engine = Engine(context.Process(target=main, args=(config,)), port)
+        engine.process.start()
+        started.append(engine)
         if wait:
             _wait_ready(engine)
         return engine
 
     yield start
-    for process in started:
-        process.send_signal(signal.SIGKILL)
-        process.wait(_PATIENCE_S)
+    for engine in started:
+        engine.process.kill()
+        engine.process.join(_PATIENCE_S)
+        for connection in engine.connections:
+            connection.close()

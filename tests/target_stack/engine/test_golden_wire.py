@@ -23,7 +23,9 @@ def error_text(refusal: errors.ApiError) -> str:
 
 def test_a_chat_stream_is_the_captured_one(capture):
     dialect = replies.Chat(replies.Head("chatcmpl-abc-1", CREATED, "tiny", FINGERPRINT))
-    words = [json.loads(line[6:])["choices"][0]["delta"]["content"] for line in capture("chat_stream.txt").split("\n\n")[1:5]]
+    words = [
+        json.loads(line[6:])["choices"][0]["delta"]["content"] for line in capture("chat_stream.txt").split("\n\n")[1:5]
+    ]
     sent = [
         dialect.first(1),
         *(dialect.token(0, word) for word in words[:-1]),
@@ -80,8 +82,20 @@ def test_a_dead_core_ends_a_stream_as_captured(capture):
 
 
 def shape(text: str) -> set[str]:
-    """Every series without its values: type lines, and names with label names and the labels whose values are part of the contract."""
-    told = {"le", "reason", "source", "finished_reason", "sleep_state", "engine", "model_name", "handler", "method", "status", "generation"}
+    """Every type line and every series without its number; of labels that only describe the machine, just the names."""
+    told = {
+        "le",
+        "reason",
+        "source",
+        "finished_reason",
+        "sleep_state",
+        "engine",
+        "model_name",
+        "handler",
+        "method",
+        "status",
+        "generation",
+    }
     found = set()
     for line in text.splitlines():
         if line.startswith("# TYPE"):

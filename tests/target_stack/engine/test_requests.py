@@ -84,7 +84,7 @@ def test_half_a_surrogate_pair_is_refused_before_it_can_break_a_reply():
 
 
 def test_what_is_not_simulated_is_refused_not_faked():
-    assert refusal({"messages": MESSAGES, "logprobs": True})["code"] == 501
+    assert refusal({"messages": MESSAGES, "logprobs": True})["param"] == "logprobs"
 
 
 def test_prompts_may_be_texts_or_token_ids():

@@ -9,11 +9,15 @@ from target_stack.engine.kv_blocks import BlockPool, block_hashes
 from target_stack.engine.scheduler import Limits, Scheduler, Sequence
 
 
-def scheduler(*, seqs: int = 4, budget: int = 64, blocks: int = 64, policy: str = "fcfs", cache: bool = True) -> Scheduler:
+def scheduler(
+    *, seqs: int = 4, budget: int = 64, blocks: int = 64, policy: str = "fcfs", cache: bool = True
+) -> Scheduler:
     return Scheduler(Limits(seqs, budget, policy, cache), BlockPool(blocks, 4))
 
 
-def sequence(name: str, prompt: int = 8, output: int = 4, *, at: float = 0.0, priority: int = 0, text: str = "") -> Sequence:
+def sequence(
+    name: str, prompt: int = 8, output: int = 4, *, at: float = 0.0, priority: int = 0, text: str = ""
+) -> Sequence:
     hashes = block_hashes(list(text), 4) if text else ()
     return Sequence(name, len(text) or prompt, output, at, hashes, priority)
 
@@ -142,7 +146,15 @@ requests = st.lists(st.tuples(st.integers(1, 20), st.integers(1, 12), st.integer
 def test_every_request_gets_each_token_once_and_in_order_however_small_the_cache(work, policy, cache, seqs, budget):
     subject = scheduler(seqs=seqs, budget=budget, blocks=8, policy=policy, cache=cache)
     for place, (prompt, output, priority) in enumerate(work):
-        subject.add(sequence(str(place), output=output, at=float(place), priority=priority, text="ab" * prompt if prompt < 10 else "x" * prompt))
+        subject.add(
+            sequence(
+                str(place),
+                output=output,
+                at=float(place),
+                priority=priority,
+                text="ab" * prompt if prompt < 10 else "x" * prompt,
+            )
+        )
     tokens = finish_all(subject)
     for place, (_, output, _) in enumerate(work):
         assert [number for name, number in tokens if name == str(place)] == list(range(1, output + 1))

@@ -73,7 +73,11 @@ def test_ignore_eos_gives_exactly_max_tokens():
 
 def test_a_stop_string_ends_the_answer_before_itself():
     found = answer(RAG, seed=0, sampling=Sampling(max_tokens=24, stop=("within",)))
-    assert ("".join(found.pieces), found.finish, found.stop_reason) == ("Our headphones can be returned ", "stop", "within")
+    assert ("".join(found.pieces), found.finish, found.stop_reason) == (
+        "Our headphones can be returned ",
+        "stop",
+        "within",
+    )
 
 
 def test_choices_of_one_request_differ():

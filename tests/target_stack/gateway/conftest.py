@@ -125,7 +125,7 @@ class FakeStore:
     def __init__(self) -> None:
         self.rows = [("doc-17", "Headphones can be returned within 45 days."), ("doc-3", "Shipping is free.")]
         self.frozen = False
-        self.queries = 0
+        self.connections = 0
         self.port = 0
         self._server: asyncio.Server | None = None
         self._writers: list[asyncio.StreamWriter] = []
@@ -144,6 +144,7 @@ class FakeStore:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)
+        self.connections += 1
         try:
             length = struct.unpack("!I", await reader.readexactly(4))[0]
             await reader.readexactly(length - 4)
@@ -155,7 +156,6 @@ class FakeStore:
                 if kind == b"X":
                     break
                 if kind == b"S":
-                    self.queries += 1
                     if self.frozen:
                         await asyncio.sleep(60)
                     writer.write(self._answer() + ready)

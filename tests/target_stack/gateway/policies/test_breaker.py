@@ -63,11 +63,11 @@ def test_a_success_between_failures_starts_the_row_again() -> None:
 
 def test_the_ratio_counts_only_with_enough_calls() -> None:
     one = breaker(BreakerSettings(minimum_calls=4, consecutive_failures=99))
-    for _ in range(3):
+    states = []
+    for _ in range(4):
         granted(one, 0.0).failure(0.0)
-    assert one.state == "closed"
-    granted(one, 0.0).failure(0.0)
-    assert one.state == "open"
+        states.append(one.state)
+    assert states == ["closed", "closed", "closed", "open"]
 
 
 def test_failures_older_than_the_window_are_forgotten() -> None:
