@@ -89,4 +89,4 @@ def _harness_error(trace: str) -> str:
     with tempfile.NamedTemporaryFile("w", prefix="brownout-error-", suffix=".txt", delete=False) as file:
         file.write(trace)
     last = trace.strip().splitlines()[-1]
-    return f"error in brownout itself: {last}\nThe details are in {file.name}; `brownout recover` reverts what may be left."
+    return f"error in brownout itself: {last}\nDetails: {file.name}. `brownout recover` reverts what may be left."

@@ -25,7 +25,7 @@ from chaos.inventory import Inventory
 from chaos.journal.live import LiveWindow
 from chaos.journal.record import JOURNAL_VERSION, ReadingRow, Sample
 from chaos.journal.recorder import Recorder
-from chaos.journal.samples import RowWriter, keep_flushed, reading_writer, sample_writer
+from chaos.journal.samples import RowWriter, reading_writer, sample_writer
 from chaos.load.prompts import load_prompts, prompts_dirs
 from chaos.load.schedule import LoadPlan, plan_load
 from chaos.paths import project_root
@@ -33,6 +33,7 @@ from chaos.plan.make import to_json as plan_json
 from chaos.plan.plan import Plan, PlannedFault
 from chaos.ports import Host
 from chaos.probes.catalog import new_probes
+from chaos.run.flushing import keep_flushed
 from chaos.run.keeper import FaultKeeper
 from chaos.run.lease import Lease
 from chaos.run.lock import hold
@@ -70,14 +71,12 @@ class LeftBehind(Exception):
 
 async def conduct(plan: Plan, setting: Setting, stop: Stop, tell: Tell) -> tuple[Path, Finish]:
     """Carry out a plan under the lock of its stack. Raises StackBusy, LeftBehind, OSError, PromptError."""
-    host = setting.host
-    run_id = _run_id(host, plan)
-    run_dir = setting.out / plan.experiment.name / run_id
-    with hold(setting.stack.lock, run_id, run_dir, host.processes):
+    run_id = _run_id(setting.host, plan)
+    run = _Run(plan, setting, stop, tell, run_id, setting.out / plan.experiment.name / run_id)
+    with hold(setting.stack.lock, run_id, run.folder, setting.host.processes):
         await _clear_leftovers(setting)
-        run_dir.mkdir(parents=True)
-        _write_inputs(run_dir, plan, setting.inventory)
-        return run_dir, await _run(plan, setting, run_dir, run_id, stop, tell)
+        _write_inputs(run.folder, plan, setting.inventory)
+        return run.folder, await run.carry_out()
 
 
 def _run_id(host: Host, plan: Plan) -> str:
@@ -85,22 +84,10 @@ def _run_id(host: Host, plan: Plan) -> str:
     return f"{stamp}-{SeededEntropy(plan.seed).stream(f'{os.getpid()}/{host.clock.now()}').randrange(16**4):04x}"
 
 
-def _write_inputs(run_dir: Path, plan: Plan, inventory: Inventory) -> None:
-    project = project_root(Path(plan.experiment.path))
-    (run_dir / "experiment.yaml").write_text(plan.experiment.text)
-    for name, value in (
-        ("plan.json", plan_json(plan)),
-        ("inventory.json", inventory.to_json()),
-        ("environment.json", environment.describe(project)),
-    ):
-        (run_dir / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
 async def _clear_leftovers(setting: Setting) -> None:
     """A run that died may still be being cleaned up by its watchdog; wait for it, then do it ourselves."""
-    host, store = setting.host, lease_store(setting.state)
+    host, store, stack = setting.host, lease_store(setting.state), str(setting.stack.folder)
     give_up = host.clock.now() + LEFTOVERS_WITHIN_S
-    stack = setting.inventory.stack
     while (left := store.list(stack=stack)).leases or left.damaged:
         if host.clock.now() < give_up:
             await host.clock.sleep_until(host.clock.now() + 0.1)
@@ -111,60 +98,15 @@ async def _clear_leftovers(setting: Setting) -> None:
             raise LeftBehind(f"fault `{stuck[0].fault}` of a dead run could not be reverted: {stuck[0].why}")
 
 
-async def _run(plan: Plan, setting: Setting, run_dir: Path, run_id: str, stop: Stop, tell: Tell) -> Finish:
-    host = setting.host
-    loads = _loads(plan)
-    async with _evidence(run_dir, host, tell, lambda why: stop.request(ERROR, why)) as evidence:
-        evidence.journal.record("run_started", **_started(plan, setting, run_id, evidence.origin, host))
-        watchdog = WatchdogProcess(setting.state / "leases", run_id, run_dir / "watchdog.jsonl")
-        await watchdog.start()
-        try:
-            return await carry_out(plan, _crew(plan, setting, run_dir, run_id, evidence, loads, watchdog, stop))
-        finally:
-            await watchdog.done()
-
-
-def _loads(plan: Plan) -> tuple[LoadPlan, ...]:
-    entropy = SeededEntropy(plan.seed)
-    folders = prompts_dirs(Path(plan.experiment.path))
-    return tuple(
-        plan_load(load, load_prompts(load.prompts, folders), plan.seed, entropy, plan.load_end)
-        for load in plan.experiment.loads
-    )
-
-
-def _started(plan: Plan, setting: Setting, run_id: str, origin: float, host: Host) -> dict[str, Any]:
-    return {
-        "version": JOURNAL_VERSION,
-        "run": run_id,
-        "experiment": plan.experiment.name,
-        "fingerprint": plan.fingerprint,
-        "seed": plan.seed,
-        "profile": plan.profile,
-        "stack": plan.stack,
-        "weaknesses": list(setting.inventory.weaknesses),
-        "wall": host.clock.wall(),
-        "boot_id": host.clock.boot_id(),
-        "pid": os.getpid(),
-        "origin": origin,
-    }
-
-
-@dataclass(frozen=True)
-class _Evidence:
-    """The open files of one run."""
-
-    journal: _ToldJournal
-    samples: RowWriter[Sample]
-    readings: RowWriter[ReadingRow]
-    live: LiveWindow
-    origin: float
-    tell: Tell
-
-    def sample(self, sample: Sample) -> None:
-        self.samples.append(sample)
-        self.live.feed(sample)
-        self.tell("sample", {"sample": sample})
+def _write_inputs(folder: Path, plan: Plan, inventory: Inventory) -> None:
+    folder.mkdir(parents=True)
+    (folder / "experiment.yaml").write_text(plan.experiment.text)
+    for name, value in (
+        ("plan.json", plan_json(plan)),
+        ("inventory.json", inventory.to_json()),
+        ("environment.json", environment.describe(project_root(Path(plan.experiment.path)))),
+    ):
+        (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -180,86 +122,136 @@ class _ToldJournal:
         return record
 
 
-@contextlib.asynccontextmanager
-async def _evidence(
-    run_dir: Path, host: Host, tell: Tell, on_loss: Callable[[str], object]
-) -> AsyncIterator[_Evidence]:
-    """Open all three files; on the way out write what waits and seal. Raises OSError only from opening."""
-    origin = host.clock.now()
-    recorder = Recorder(run_dir, host.clock, origin)
-    samples, readings = sample_writer(run_dir), reading_writer(run_dir)
-    keeping = asyncio.create_task(keep_flushed(host.clock, (samples.flush, readings.flush)))
-    keeping.add_done_callback(lambda task: _heard(task, on_loss))
-    try:
-        yield _Evidence(_ToldJournal(recorder, tell), samples, readings, LiveWindow(), origin, tell)
-    finally:
-        keeping.cancel()
-        # A full disk has ended the run as failed already; what is missing shows as an unsealed journal.
-        for close in (samples.close, readings.close, lambda: _seal(recorder, samples, readings), recorder.close):
-            with contextlib.suppress(OSError):
-                close()
+@dataclass(frozen=True)
+class _Evidence:
+    """The open files of one run."""
+
+    journal: _ToldJournal
+    samples: RowWriter[Sample]
+    readings: RowWriter[ReadingRow]
+    live: LiveWindow
+    origin: float
+
+    def sample(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        self.live.feed(sample)
+        self.journal.tell("sample", {"sample": sample})
+
+    def seal(self) -> None:
+        self.journal.recorder.seal(samples=self.samples.count, readings=self.readings.count)
 
 
-def _seal(recorder: Recorder, samples: RowWriter[Sample], readings: RowWriter[ReadingRow]) -> None:
-    recorder.seal(samples=samples.count, readings=readings.count)
+@dataclass(frozen=True)
+class _Run:
+    """One run: the adapters of its stages, alive for its length."""
 
+    plan: Plan
+    setting: Setting
+    stop: Stop
+    tell: Tell
+    run_id: str
+    folder: Path
 
-def _heard(flushing: asyncio.Task[None], on_loss: Callable[[str], object]) -> None:
-    """Rows that cannot be written end the run: a verdict on half of the evidence would be a lie."""
-    if not flushing.cancelled() and (failure := flushing.exception()):
-        on_loss(f"{type(failure).__name__}: {failure}")
+    async def carry_out(self) -> Finish:
+        """Open the evidence, start the watchdog, run the plan, seal."""
+        loads = self._loads()
+        async with self._evidence() as evidence:
+            evidence.journal.record("run_started", **self._started(evidence.origin))
+            watchdog = WatchdogProcess(self.setting.state / "leases", self.run_id, self.folder / "watchdog.jsonl")
+            await watchdog.start()
+            try:
+                return await carry_out(self.plan, self._crew(evidence, loads, watchdog))
+            finally:
+                await watchdog.done()
 
+    def _loads(self) -> tuple[LoadPlan, ...]:
+        plan, entropy = self.plan, SeededEntropy(self.plan.seed)
+        folders = prompts_dirs(Path(plan.experiment.path))
+        return tuple(
+            plan_load(load, load_prompts(load.prompts, folders), plan.seed, entropy, plan.load_end)
+            for load in plan.experiment.loads
+        )
 
-def _crew(
-    plan: Plan,
-    setting: Setting,
-    run_dir: Path,
-    run_id: str,
-    evidence: _Evidence,
-    loads: tuple[LoadPlan, ...],
-    watchdog: WatchdogProcess,
-    stop: Stop,
-) -> Crew:
-    host, origin = setting.host, evidence.origin
-    front_door = f"http://{_front_door(setting.inventory)}"
+    @contextlib.asynccontextmanager
+    async def _evidence(self) -> AsyncIterator[_Evidence]:
+        """Open all three files; on the way out write what waits and seal. Raises OSError only from opening."""
+        clock, origin = self.setting.host.clock, self.setting.host.clock.now()
+        journal = _ToldJournal(Recorder(self.folder, clock, origin), self.tell)
+        samples, readings = sample_writer(self.folder), reading_writer(self.folder)
+        keeping = asyncio.create_task(keep_flushed(clock, (samples.flush, readings.flush)))
+        keeping.add_done_callback(self._lost)
+        evidence = _Evidence(journal, samples, readings, LiveWindow(), origin)
+        try:
+            yield evidence
+        finally:
+            keeping.cancel()
+            # A full disk has ended the run as failed already; what is missing shows as an unsealed journal.
+            for close in (samples.close, readings.close, evidence.seal, journal.recorder.close):
+                with contextlib.suppress(OSError):
+                    close()
 
-    def new_lease(fault: PlannedFault, undo: Undo) -> Lease:
-        now = host.clock.now()
+    def _lost(self, flushing: asyncio.Task[None]) -> None:
+        """Rows that cannot be written end the run: a verdict on half of the evidence would be a lie."""
+        if not flushing.cancelled() and (failure := flushing.exception()):
+            self.stop.request(ERROR, f"{type(failure).__name__}: {failure}")
+
+    def _started(self, origin: float) -> dict[str, Any]:
+        plan, clock = self.plan, self.setting.host.clock
+        return {
+            "version": JOURNAL_VERSION,
+            "run": self.run_id,
+            "experiment": plan.experiment.name,
+            "fingerprint": plan.fingerprint,
+            "seed": plan.seed,
+            "profile": plan.profile,
+            "stack": plan.stack,
+            "weaknesses": list(self.setting.inventory.weaknesses),
+            "wall": clock.wall(),
+            "boot_id": clock.boot_id(),
+            "pid": os.getpid(),
+            "origin": origin,
+        }
+
+    def _crew(self, evidence: _Evidence, loads: tuple[LoadPlan, ...], watchdog: WatchdogProcess) -> Crew:
+        host, journal, origin = self.setting.host, evidence.journal, evidence.origin
+        inventory = self.setting.inventory
+        front_door = f"http://{_front_door(inventory)}"
+        return Crew(
+            host=host,
+            journal=journal,
+            keeper=FaultKeeper(host, journal, lease_store(self.setting.state), self._new_lease),
+            traffic=DrivenLoad(loads, front_door, host.clock, evidence.sample, origin),
+            watch=ProbeWatch(host, journal, new_probes(), inventory.targets, evidence.readings.append, origin),
+            stop=self.stop,
+            origin=origin,
+            gate=lambda: users_are_served(loads, front_door, host.clock),
+            guards=lambda now: self._tripped(evidence.live, now),
+            alive=watchdog.alive,
+        )
+
+    def _new_lease(self, fault: PlannedFault, undo: Undo) -> Lease:
+        clock = self.setting.host.clock
+        now = clock.now()
         return Lease(
-            id=f"{run_id}-{fault.name}",
-            run=run_id,
-            run_dir=str(run_dir.absolute()),
-            stack=plan.stack,
+            id=f"{self.run_id}-{fault.name}",
+            run=self.run_id,
+            run_dir=str(self.folder.absolute()),
+            stack=str(self.setting.stack.folder),
             fault=fault.name,
             kind=fault.fault.kind,
             targets=tuple(t.name for t in fault.targets),
             undo=undo,
-            boot_id=host.clock.boot_id(),
+            boot_id=clock.boot_id(),
             granted_at=now,
             lease_until=now + fault.lease_s,
         )
 
-    def guards(now: float) -> Trip | None:
-        for guard in plan.experiment.guards:
-            tripped = check_guard(guard, evidence.live.recent(now, float(guard.over)))
-            if tripped is not None:
-                return Trip(tripped.guard, tripped.value, tripped.bound)
+    def _tripped(self, live: LiveWindow, now: float) -> Trip | None:
+        for guard in self.plan.experiment.guards:
+            broken = check_guard(guard, live.recent(now, float(guard.over)))
+            if broken is not None:
+                return Trip(broken.guard, broken.value, broken.bound)
         return None
-
-    return Crew(
-        host=host,
-        journal=evidence.journal,
-        keeper=FaultKeeper(host, evidence.journal, lease_store(setting.state), new_lease),
-        traffic=DrivenLoad(loads, front_door, host.clock, evidence.sample, origin),
-        watch=ProbeWatch(
-            host, evidence.journal, new_probes(), setting.inventory.targets, evidence.readings.append, origin
-        ),
-        stop=stop,
-        origin=origin,
-        gate=lambda: users_are_served(loads, front_door, host.clock),
-        guards=guards,
-        alive=watchdog.alive,
-    )
 
 
 def _front_door(inventory: Inventory) -> str:

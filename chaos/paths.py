@@ -10,7 +10,9 @@ def state_root(environment: Mapping[str, str]) -> Path:
     """`$BROWNOUT_STATE`, else `brownout` below the XDG state folder."""
     if environment.get("BROWNOUT_STATE"):
         return Path(environment["BROWNOUT_STATE"]).absolute()
-    base = environment.get("XDG_STATE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".local" / "state")
+    base = environment.get("XDG_STATE_HOME") or str(
+        Path(environment.get("HOME", "~")).expanduser() / ".local" / "state"
+    )
     return Path(base).absolute() / "brownout"
 
 

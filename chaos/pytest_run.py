@@ -43,7 +43,7 @@ class BorrowedStack:
             inventory = await standing.inventory(host)
             if inventory is not None and sorted(inventory.weaknesses) == sorted(weaknesses):
                 return cls(standing, state, None)
-            own = LocalStack(state / "stacks" / f"pytest-{os.getpid()}")
+            own = LocalStack(state / "stacks" / f"own-{os.getpid()}")
             process = start(own, weaknesses, dies_with_us=True)
             borrowed = cls(own, state, process)
             try:

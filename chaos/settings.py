@@ -1,8 +1,8 @@
 """One description of a setting, read by everyone: the decoder, the JSON Schema, and the catalog a person prints.
 
 A fault, probe, measure or part of the experiment file is a frozen dataclass whose fields are made with `setting(...)`.
-The field's type says what text is accepted, its default says whether it must be given, its doc says what it does. Nothing
-else describes it a second time.
+The field's type says what text is accepted, its default says whether it must be given, its doc says what it does.
+Nothing else describes it a second time.
 """
 
 from __future__ import annotations

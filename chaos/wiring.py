@@ -37,9 +37,7 @@ def catalog_for(path: Path | None) -> Catalog:
     return Catalog(FAULTS, MEASURES, prompts=prompt_sets(prompts_dirs(path)), runbooks=runbooks)
 
 
-def read_experiment(
-    path: Path, here: Path, overrides: tuple[str, ...] = ()
-) -> Experiment | tuple[Diagnostic, ...]:
+def read_experiment(path: Path, here: Path, overrides: tuple[str, ...] = ()) -> Experiment | tuple[Diagnostic, ...]:
     """An experiment file, checked, or all that is wrong with it. Raises OSError."""
     label = shown(path, here)
     name = name_of(str(path.absolute()))

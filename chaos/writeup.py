@@ -1,4 +1,4 @@
-"""A run directory to a verdict, reports and a runbook block: works on any stored run, also one whose harness was killed."""
+"""A run directory to a verdict, reports and a runbook block; also one whose harness was killed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_up(run_dir: Path) -> Verdict:
 
 
 def refresh_runbook(experiment_path: Path, experiment: Experiment, verdict: Verdict, rehearsed_on: str) -> str | None:
-    """Put this run into the marked block of its page; None when done or there is no page, else why it was left alone."""
+    """Put this run into the marked block of its page; None when done or there is no page, else why not."""
     root = project_root(experiment_path)
     page = root / "runbooks" / f"{experiment.runbook}.md" if root and experiment.runbook else None
     if page is None or not page.is_file():

@@ -17,7 +17,7 @@ from target_stack.config import BadTopology, load_topology
 from target_stack.control import SocketPathTooLong
 from target_stack.nursery import open_nursery
 from target_stack.port_numbers import NoFreePort
-from target_stack.process import set_title
+from target_stack.process import end_with_parent, set_title
 from target_stack.supervisor import CannotStart
 from target_stack.vector_store.accounts import NoAccount, unprivileged
 from target_stack.vector_store.cluster import NoPostgres
@@ -42,6 +42,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--proxy-command", help="program that speaks Toxiproxy's HTTP contract; {port} is its admin port"
     )
+    parser.add_argument("--die-with", type=int, metavar="PID", help="end when this process, our parent, ends")
     parser.add_argument(
         "--list-weaknesses", action="store_true", help="print the mistakes that can be planted, as JSON"
     )
@@ -84,6 +85,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{problem}\n")
         return _BAD_INPUT
     try:
+        if values.die_with is not None:
+            end_with_parent(values.die_with)
         run(Order(topology, weaknesses, values.proxy_command, unprivileged(os.geteuid())), values.state_dir)
     except _TROUBLE as problem:
         sys.stderr.write(f"the stack ended: {problem}\n")

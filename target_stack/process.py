@@ -42,6 +42,13 @@ def die_with_parent(parent: int | None = None) -> None:
         os._exit(1)
 
 
+def end_with_parent(parent: int) -> None:
+    """Have the kernel SIGTERM this process, for an orderly end, when the thread that forked it ends. Raises OSError."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def adopt_orphans() -> None:
     """Become the parent of every descendant that loses its own, so that none stays behind unreaped. Raises OSError."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -82,7 +82,7 @@ class ProcFs:
         tasks = self._root / str(pid) / "task"
         found: set[int] = set()
         try:
-            for task in os.listdir(tasks):  # noqa: PTH208 - names only; a Path for each thread costs more than the read
+            for task in os.listdir(tasks):  # noqa: PTH208  names only; a Path for each thread costs more than the read
                 with contextlib.suppress(ProcessLookupError):
                     found.update(map(int, (tasks / task / "children").read_text(encoding="ascii").split()))
         except FileNotFoundError:

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Front:
-    """`say` is for results (stdout), `warn` for trouble and progress (stderr). `terminal` says whether a person watches."""
+    """`say` is for results (stdout), `warn` for trouble and progress (stderr); `terminal`: a person watches."""
 
     say: Callable[[str], None]
     warn: Callable[[str], None]

@@ -15,6 +15,7 @@ from chaos.paths import state_root
 from chaos.plan.make import to_json
 from chaos.plan.plan import Plan
 from chaos.plan.render import render
+from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.model import Experiment
 from chaos.spec.render import render_full
 from chaos.spec.render import to_json as problems_json
@@ -28,7 +29,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("file", metavar="FILE")
     command.add_argument("--seed", type=int, default=1, help="draws the targets and the arrivals (default 1)")
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
-    command.add_argument("--inventory", metavar="FILE", help="plan against this inventory instead of the stack that is up")
+    command.add_argument("--inventory", metavar="FILE", help="plan against this inventory, not the stack that is up")
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=run)
 
@@ -37,17 +38,18 @@ def run(arguments: argparse.Namespace, front: Front) -> int:
     """0 with the plan, 64 with every reason why there is none."""
     (path,) = experiment_files([arguments.file])
     read = read_experiment(path, front.here, tuple(arguments.set))
-    problems = read
+    plan: Plan | tuple[Diagnostic, ...]
     if isinstance(read, Experiment):
         plan = planned(read, _inventory(arguments.inventory, front), arguments.seed)
-        if isinstance(plan, Plan):
-            front.say_json(to_json(plan)) if arguments.json else front.say(render(plan).rstrip("\n"))
-            return UPHELD
-        problems = plan
-    assert not isinstance(problems, Experiment)
-    front.say_json({"version": 1, "problems": problems_json(problems)}) if arguments.json else front.warn(
-        render_full(problems).rstrip("\n")
-    )
+    else:
+        plan = read
+    if isinstance(plan, Plan):
+        front.say_json(to_json(plan)) if arguments.json else front.say(render(plan).rstrip("\n"))
+        return UPHELD
+    if arguments.json:
+        front.say_json({"version": 1, "problems": problems_json(plan)})
+    else:
+        front.warn(render_full(plan).rstrip("\n"))
     return BAD_INPUT
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from chaos.commands.front import Front
+from chaos.proxy.command import main
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -16,6 +17,4 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace, front: Front) -> int:  # noqa: ARG001  every command has this shape
     """Serve until told to end."""
-    from chaos.proxy.__main__ import main
-
     return main(arguments.rest)

@@ -42,7 +42,10 @@ async def _recover_all(arguments: argparse.Namespace, front: Front) -> int:
         front.say_json({"version": 1, "recovered": told})
     else:
         for result in results:
-            front.say(f"{'reverted' if result.ok else 'NOT reverted'}: {result.fault}" + (f" ({result.why})" if result.why else ""))
+            front.say(
+                f"{'reverted' if result.ok else 'NOT reverted'}: {result.fault}"
+                + (f" ({result.why})" if result.why else "")
+            )
         if not results:
             front.say("nothing to revert")
     return UPHELD if all(r.ok for r in results) else NOT_REVERTED
@@ -71,7 +74,9 @@ async def _end(holder: Holder, host: Host, front: Front) -> bool:
     give_up = host.clock.now() + STOP_WITHIN_S
     while host.processes.state(process) is not None:
         if host.clock.now() > give_up:
-            front.warn(f"run {holder.run} (pid {holder.pid}) does not end; `kill -9 {holder.pid}`, its watchdog reverts")
+            front.warn(
+                f"run {holder.run} (pid {holder.pid}) does not end; `kill -9 {holder.pid}`, its watchdog reverts"
+            )
             return False
         await host.clock.sleep_until(host.clock.now() + 0.05)
     front.say(f"run {holder.run} has ended; its report is in {holder.run_dir}")

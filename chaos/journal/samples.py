@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from chaos.journal.appending import AppendFile, JournalFull, Write
 from chaos.journal.record import ReadingRow, Sample
-from chaos.ports import Clock
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
@@ -179,18 +178,6 @@ def sample_writer(folder: Path, **settings: Any) -> RowWriter[Sample]:
 def reading_writer(folder: Path, **settings: Any) -> RowWriter[ReadingRow]:
     """The writer of `readings.arrows` in a run directory."""
     return RowWriter(folder / READINGS_FILE, READINGS_SCHEMA, **settings)
-
-
-async def keep_flushed(clock: Clock, flushes: Iterable[Callable[[], None]], period_s: float = 0.15) -> None:
-    """Call each flush every `period_s` until cancelled, so that no row stays in memory longer. Raises what a flush
-    raises.
-    """
-    every, due = tuple(flushes), clock.now()
-    while True:
-        due = max(due + period_s, clock.now())
-        await clock.sleep_until(due)
-        for flush in every:
-            flush()
 
 
 def read_stream(data: bytes | memoryview, schema: pa.Schema) -> tuple[pa.Table, str | None]:

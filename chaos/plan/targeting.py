@@ -70,12 +70,17 @@ def selection_problems(
         headline = f"fault `{entry.name}` would harm {len(targets)} targets, the blast radius allows {radius.targets}"
         remedy = f"they are {_names(targets)}; narrow the target or raise blast_radius.targets"
         problems.append(PlanProblem("wider-than-blast-radius", headline, f"{path}.target", remedy))
+    dead = tuple(t for t in targets if not t.pids)
+    if dead:
+        headline = f"{_names(dead)} is not running, so nothing would be proved by harming it"
+        problems.append(PlanProblem("dead-target", headline, f"{path}.target", "wait until `brownout status` shows it"))
     strangers = sorted({t.role for t in targets} - set(radius.roles))
     if strangers:
         headline = f"fault `{entry.name}` would harm the role `{strangers[0]}`, which is outside the blast radius"
         remedy = f"add it to blast_radius.roles, or pick another of: {_names(targets)}"
         problems.append(PlanProblem("role-outside-blast-radius", headline, f"{path}.target", remedy))
-    return (*problems, *_handle_problems(entry, targets, path))
+    living = tuple(t for t in targets if t.pids)
+    return (*problems, *(_handle_problems(entry, living, path) if living else ()))
 
 
 def _handle_problems(entry: FaultEntry, targets: tuple[Target, ...], path: str) -> tuple[PlanProblem, ...]:

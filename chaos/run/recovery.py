@@ -114,7 +114,7 @@ async def _tried(fault: Fault, lease: Lease, host: Host) -> str | None:
             await fault.revert(lease.undo, host)
     except TimeoutError:
         return f"the revert did not end within {REVERT_WITHIN_S:.0f}s"
-    except Exception as failure:  # noqa: BLE001 - whatever is wrong with one lease, it is told and the others are reverted
+    except Exception as failure:  # noqa: BLE001  whatever is wrong with one lease, it is told and the others are reverted
         return str(failure) or type(failure).__name__
     return None
 
@@ -143,7 +143,7 @@ async def _look(fault: Fault, lease: Lease, host: Host) -> Sighting:
             return await fault.confirm_gone((), lease.undo, host)
     except TimeoutError:
         return Sighting(seen=False, what=f"the observer had no answer within {LOOK_WITHIN_S:.0f}s")
-    except Exception as failure:  # noqa: BLE001 - an observer that breaks has seen nothing, and says so
+    except Exception as failure:  # noqa: BLE001  an observer that breaks has seen nothing, and says so
         return Sighting(seen=False, what=f"the observer failed: {failure!r}")
 
 

@@ -1,4 +1,4 @@
-"""The load of a run as the runner sees it, and the gate: one whole request of every load before anything is planned upon."""
+"""The load of a run as the runner sees it, and the gate: one good answer to every load before anything is harmed."""
 
 from __future__ import annotations
 

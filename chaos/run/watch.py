@@ -1,6 +1,6 @@
 """The probes of a run: each asked at its own pace, every answer and every first failure written down.
 
-Readings go to their columnar file, events that the stack tells about itself go to the journal with the stack's own time.
+Readings go to their columnar file; events that the stack tells about itself go to the journal with the stack's time.
 """
 
 from __future__ import annotations

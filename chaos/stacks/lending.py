@@ -33,6 +33,7 @@ async def lend(
     if inventory is not None and sorted(inventory.weaknesses) == sorted(weaknesses):
         yield Lent(standing, "using the stack that is up")
         return
+    sweep(state, host)
     own = LocalStack(state / "stacks" / f"own-{os.getpid()}")
     began = host.clock.now()
     process = start(own, weaknesses, dies_with_us=True)
@@ -44,6 +45,14 @@ async def lend(
         await stop(own, host)
         process.wait()
         forget(own)
+
+
+def sweep(state: Path, host: Host) -> None:
+    """Forget the folders of own stacks whose run was killed; their supervisors ended with it."""
+    for folder in (state / "stacks").glob("own-*"):
+        pid = folder.name.removeprefix("own-")
+        if pid.isdigit() and host.processes.identify(int(pid)) is None and LocalStack(folder).supervisor(host) is None:
+            forget(LocalStack(folder))
 
 
 async def _unless(given_up: Callable[[], Awaitable[None]], waiting: Awaitable[object]) -> None:

@@ -18,12 +18,12 @@ from chaos.journal.record import ReadingRow, Sample
 from chaos.journal.samples import (
     SAMPLES_FILE,
     SAMPLES_SCHEMA,
-    keep_flushed,
     read_stream,
     reading_writer,
     rows_of,
     sample_writer,
 )
+from chaos.run.flushing import keep_flushed
 from chaos.testing.clock import VirtualClock, run_virtual
 
 

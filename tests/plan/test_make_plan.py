@@ -49,7 +49,9 @@ class Poke:
         return Sighting(seen=True, what="")
 
 
-def target(name: str, role: str = "engine", node: str | None = None, handles: Mapping[str, Any] | None = None) -> Target:
+def target(
+    name: str, role: str = "engine", node: str | None = None, handles: Mapping[str, Any] | None = None
+) -> Target:
     return Target(name, role, node, (1,), "127.0.0.1:1", handles={"stick": 1} if handles is None else handles)
 
 
@@ -114,7 +116,10 @@ def test_a_node_is_harmed_whole() -> None:
 
 
 def test_any_node_is_drawn_among_those_that_hold_the_role() -> None:
-    plans = [planned(entry(Selector(role="embedder", node="any")), roles=("engine", "embedder"), targets=2, seed=s) for s in range(8)]
+    plans = [
+        planned(entry(Selector(role="embedder", node="any")), roles=("engine", "embedder"), targets=2, seed=s)
+        for s in range(8)
+    ]
     assert {"gpu-1"} == {t.node for plan in plans for t in plan.faults[0].targets}
 
 
@@ -165,7 +170,9 @@ def test_steps_are_in_time_order_and_every_inject_is_armed_before_and_reverted_a
     plan = planned(*faults, seed=seed)
     assert sorted(s.at for s in plan.steps) == [s.at for s in plan.steps]
     for fault in plan.faults:
-        actions = [s.action for s in plan.steps if s.subject == fault.name and s.action not in {"open_window", "close_window"}]
+        actions = [
+            s.action for s in plan.steps if s.subject == fault.name and s.action not in {"open_window", "close_window"}
+        ]
         assert ["arm", "inject", "look", "revert"] == actions
         assert fault.lease_s > fault.revert_at - fault.inject_at
 

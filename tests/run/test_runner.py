@@ -118,7 +118,7 @@ def test_an_observer_that_hangs_delays_no_revert_and_has_seen_nothing() -> None:
 
 def test_a_revert_that_fails_is_tried_again() -> None:
     world = World()
-    made, finish = carried_out(lambda: set_up(planned(Toy(world, failing_reverts=failing(3)))))
+    _, finish = carried_out(lambda: set_up(planned(Toy(world, failing_reverts=failing(3)))))
     assert ("completed", True, set()) == (finish.ending, finish.reverted, world.broken)
 
 
@@ -147,6 +147,6 @@ def test_a_disk_that_fills_up_at_any_record_leaves_nothing_broken(room: int) -> 
 def test_windows_are_written_with_their_real_place_in_time() -> None:
     made, _ = carried_out(lambda: set_up(planned(Toy(World()))))
     spans = {line["name"]: (round(line["start"], 6), round(line["end"], 6)) for line in made.journal.of("window")}
-    assert {
-        "baseline": (0.1, 5.1), "toy": (5.1, 10.1), "fault": (5.1, 10.1), "recovery": (10.1, 14.1), "settled": (14.1, 16.1),
-    } == spans  # fmt: skip
+    fault = (5.1, 10.1)
+    later = {"recovery": (10.1, 14.1), "settled": (14.1, 16.1)}
+    assert {"baseline": (0.1, 5.1), "toy": fault, "fault": fault, **later} == spans

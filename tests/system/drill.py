@@ -1,4 +1,4 @@
-"""The command line from outside, as the system tests and the soak use it: start, signal, kill, and look for what is left."""
+"""The command line from outside, for the system tests and the soak: start, signal, kill, look for what is left."""
 
 from __future__ import annotations
 

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 from drill import SHORT, Drill, harm, process_state
 
-FILES = "experiment.yaml plan.json inventory.json environment.json journal.jsonl samples.arrows readings.arrows".split()
+FILES = [
+    "experiment.yaml",
+    "plan.json",
+    "inventory.json",
+    "environment.json",
+    "journal.jsonl",
+    "samples.arrows",
+    "readings.arrows",
+]
 REPORTS = ["verdict.json", "report.md", "report.html", "junit.xml"]
 
 
@@ -86,7 +94,7 @@ def test_64_bad_file_with_its_place(drill: Drill, tmp_path: Path) -> None:
     for command in ("check", "plan", "run"):
         done = drill.call(command, str(bad))
         assert (64, True) == (done.returncode, "error[unknown-fault]" in done.stderr), done.stderr
-        assert "bad.yaml:9:" in done.stderr
+        assert "bad.yaml:10:" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -147,7 +155,7 @@ def drill_hold(target: dict) -> object:
     import httpx
 
     @contextlib.contextmanager
-    def holding():  # noqa: ANN202
+    def holding():
         transport = httpx.HTTPTransport(uds=target["handles"]["supervisor"])
         with httpx.Client(transport=transport, base_url="http://supervisor") as supervisor:
             supervisor.post(f"/targets/{target['name']}/hold", json={"by": "test"}).raise_for_status()

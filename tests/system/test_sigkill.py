@@ -1,4 +1,4 @@
-"""SIGKILL of the harness in the middle of each fault: everything is reverted within two seconds without anyone's help."""
+"""SIGKILL of the harness in the middle of each fault: all is reverted within two seconds without anyone's help."""
 
 from __future__ import annotations
 
