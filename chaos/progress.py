@@ -1,15 +1,18 @@
 """What a person sees while a run goes on: a live panel on a terminal, one line an event everywhere else.
 
-Both are fed with the same journal records and samples and know nothing about the run itself.
+Both are fed with the same journal records and samples, tell the same story as the report, and know nothing about the
+run itself.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -17,9 +20,14 @@ from rich.text import Text
 
 from chaos.journal.live import LiveWindow
 from chaos.journal.record import Sample
-from chaos.report.events import told
+from chaos.report.events import Moment, Story
+from chaos.report.plain import plain
+from chaos.verdict.statistics import quantile
+from chaos.verdict.wording import say
 
 LIVE_OVER_S = 3.0
+REDRAWN_EVERY_S = 0.25
+_STYLE = {"harm": "red", "relief": "green", "stack": "magenta", "run": ""}
 
 
 class Progress(Protocol):
@@ -42,9 +50,10 @@ class Progress(Protocol):
 
 @dataclass
 class Lines:
-    """One line for each event that a person would want to know of."""
+    """One line for each moment of the story; times count from the start of the load, as in the plan and the report."""
 
     say: Callable[[str], None]
+    _story: Story = field(default_factory=Story)
 
     def __enter__(self) -> Self:
         """Nothing to begin."""
@@ -53,39 +62,45 @@ class Lines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to end."""
+        """Say what was held back, should the run have ended without saying so itself."""
+        self._say(self._story.rest())
 
     def tell(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Say it, unless it is not worth a line."""
-        line = told(kind, fields)
-        if line is not None:
-            self.say(f"{fields['t']:7.2f}s  {line}")
+        if kind != "sample":
+            self._say(self._story.hear(float(fields["t"]), kind, fields))
+
+    def _say(self, moments: tuple[Moment, ...]) -> None:
+        for moment in moments:
+            self.say(f"{moment.clock:>8}  {moment.text}")
 
 
 @dataclass
 class Panel:
-    """A panel of the last seconds, with the event lines running above it."""
+    """A panel of the last seconds, with the lines of the story running above it."""
 
     title: str
     lasts_s: float
     console: Console
     _live: Live = field(init=False)
+    _story: Story = field(default_factory=Story)
     _window: LiveWindow = field(default_factory=lambda: LiveWindow(LIVE_OVER_S * 2))
     _in_force: dict[str, str] = field(default_factory=dict)
     _now_s: float = 0.0
-    _started_s: float = 0.0
+    _load_start_s: float | None = None
     _drawn_s: float = -1.0
 
     def __enter__(self) -> Self:
         """Take the bottom of the terminal."""
-        self._live = Live(self._draw(), console=self.console, refresh_per_second=4, transient=True)
-        self._live.start()
+        self._live = Live(self._draw(), console=self.console, auto_refresh=False, transient=True)
+        self._live.start(refresh=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Give the terminal back."""
+        self._print(self._story.rest())
         self._live.stop()
 
     def tell(self, kind: str, fields: Mapping[str, Any]) -> None:
@@ -93,33 +108,68 @@ class Panel:
         if kind == "sample":
             self._take(fields["sample"])
             return
-        self._now_s = float(fields["t"])
+        self._now_s = max(self._now_s, float(fields["t"]))
         if kind == "load_started":
-            self._started_s = self._now_s
+            self._load_start_s = float(fields["at"])
         elif kind == "fault_injected":
-            self._in_force[fields["fault"]] = f"{fields['fault']} on {', '.join(fields['targets']) or 'nobody'}"
+            self._in_force[fields["fault"]] = f"{fields['fault']} on {', '.join(fields['targets']) or 'nothing'}"
         elif kind == "fault_reverted":
             self._in_force.pop(fields["fault"], None)
-        line = told(kind, fields)
-        if line is not None:
-            self.console.print(f"[dim]{self._now_s:7.2f}s[/dim]  {line}", highlight=False)
-        self._live.update(self._draw())
+        self._print(self._story.hear(float(fields["t"]), kind, fields))
+        self._redraw()
 
     def _take(self, sample: Sample) -> None:
         self._window.feed(sample)
         self._now_s = max(self._now_s, sample.end_s)
-        if self._now_s - self._drawn_s > 0.25:
-            self._drawn_s = self._now_s
-            self._live.update(self._draw())
+        if self._now_s - self._drawn_s > REDRAWN_EVERY_S:
+            self._redraw()
+
+    def _print(self, moments: tuple[Moment, ...]) -> None:
+        """As Text, so that brackets in what a stack says are not taken for markup."""
+        for moment in moments:
+            line = Text(f"{moment.clock:>8}  ", style="dim")
+            self.console.print(line.append(moment.text, style=f"not dim {_STYLE[moment.tone]}".rstrip()))
+
+    def _redraw(self) -> None:
+        self._drawn_s = self._now_s
+        self._live.update(self._draw(), refresh=True)
 
     def _draw(self) -> Group:
-        recent = self._window.recent(self._now_s, LIVE_OVER_S)
-        success = self._window.success_ratio(self._now_s, LIVE_OVER_S)
-        waits = sorted(s.first_token_s - s.intended_s for s in recent if s.first_token_s is not None)
+        in_force = plain(", ".join(self._in_force.values()))
+        rows = {
+            "time": Text(self._clock()),
+            "served": Text(self._served()),
+            "first token": Text(self._waits()),
+            "in force": Text(in_force or "nothing", style="bold red" if in_force else ""),
+        }
         table = Table.grid(padding=(0, 3))
-        table.add_row("time", f"{max(0.0, self._now_s - self._started_s):.0f}s of {self.lasts_s:.0f}s")
-        table.add_row("success", "-" if success is None else f"{success:.1%} of the last {LIVE_OVER_S:.0f}s")
-        table.add_row("first token", f"p50 {waits[len(waits) // 2] * 1000:.0f}ms" if waits else "-")
-        table.add_row("in force", Text(", ".join(self._in_force.values()) or "nothing", style="bold red" if self._in_force else ""))
-        table.add_row("", Text("Ctrl-C reverts everything and ends the run", style="dim"))
-        return Group(Text(self.title, style="bold"), table)
+        for name, value in rows.items():
+            table.add_row(Text(name, style="dim"), value)
+        ending = Text("Ctrl-C reverts everything and ends the run", style="dim")
+        return Group(Text(), Text(plain(self.title), style="bold"), table, ending)
+
+    def _clock(self) -> str:
+        if self._load_start_s is None:
+            return "waiting for the gate"
+        gone_s = max(0.0, self._now_s - self._load_start_s)
+        over = ", waiting for the last answers" if gone_s > self.lasts_s else ""
+        return f"{min(gone_s, self.lasts_s):.0f}s of {self.lasts_s:.0f}s{over}"
+
+    def _served(self) -> str:
+        share = self._window.success_ratio(self._now_s, LIVE_OVER_S)
+        if share is None:
+            return "-"
+        bad = self._window.counts(self._now_s, LIVE_OVER_S)
+        told = ", ".join(
+            f"{bad[name]} {name}" for name in ("degraded", "shed", "late", "failed", "abandoned") if bad[name]
+        )
+        return f"{say(share, 'ratio')} of the last {LIVE_OVER_S:.0f}s" + (f" ({told})" if told else "")
+
+    def _waits(self) -> str:
+        """A request that ended without a token waited without end, as in the verdict."""
+        recent = self._window.recent(self._now_s, LIVE_OVER_S)
+        waits = [math.inf if s.first_token_s is None else s.first_token_s - s.intended_s for s in recent]
+        if not waits:
+            return "-"
+        values = np.array(waits)
+        return ", ".join(f"p{q * 100:.0f} {say(quantile(values, q), 'duration')}" for q in (0.5, 0.99))

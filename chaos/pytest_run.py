@@ -1,102 +1,127 @@
-"""What the pytest plugin runs: one stack for the whole session, one event loop for each item."""
+"""What the pytest plugin runs: one event loop and one stack for a whole session, one run for each item."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from chaos.adapters.host import real_host
 from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
-from chaos.paths import shown, state_root
-from chaos.ports import Host
+from chaos.paths import shown
 from chaos.progress import Lines
 from chaos.report.summary import block
 from chaos.run.stop import Stop
 from chaos.spec.model import Experiment
-from chaos.spec.render import render_full
-from chaos.stacks.local import LocalStack, forget, start, stop, wait_ready
-from chaos.verdict.outcome import BAD_INPUT
-from chaos.wiring import read_experiment, standing_stack
+from chaos.stacks.lending import lend
+from chaos.stacks.local import LocalStack, StackTrouble
+from chaos.verdict.outcome import STOPPED
+from chaos.wiring import standing_stack
+
+_SIGNALS = {"SIGINT", "SIGTERM"}
 
 
 @dataclass(frozen=True)
-class BorrowedStack:
-    """The stack that is up when it fits, else one of the session's own."""
+class Order:
+    """What the options of a session ask for. `state` is the harness's state folder, `here` where pytest was called."""
 
-    stack: LocalStack
+    weaknesses: tuple[str, ...]
+    seed: int
+    out: Path
     state: Path
-    process: subprocess.Popen[bytes] | None
+    here: Path
 
-    @classmethod
-    def up(cls, weaknesses: tuple[str, ...]) -> Self:
-        """Find or start it. Raises StackTrouble."""
-        return asyncio.run(cls._up(weaknesses, state_root(dict(os.environ))))
 
-    @classmethod
-    async def _up(cls, weaknesses: tuple[str, ...], state: Path) -> Self:
+@dataclass(frozen=True)
+class Outcome:
+    """What one item says. `text` holds the reasons and the report's path, `events` what happened on the way.
+
+    `signal` names the signal that ended the run early; by then everything is reverted.
+    """
+
+    exit_code: int
+    text: str
+    events: tuple[str, ...]
+    verdict: str | None
+    report: str | None
+    signal: str | None
+
+
+class Bench:
+    """The stack that experiments of one session share: there from the first run on, gone after `close`."""
+
+    def __init__(self, order: Order) -> None:
+        """Nothing is started yet."""
+        self._order = order
+        self._runner = asyncio.Runner()
+        self._held = contextlib.AsyncExitStack()
+        self._stack: LocalStack | None = None
+        self._trouble: StackTrouble | None = None
+
+    def run(self, experiment: Experiment) -> Outcome:
+        """Run one experiment. Raises nothing that a person could have caused, a signal included."""
+        return self._runner.run(self._run(experiment))
+
+    def close(self) -> str | None:
+        """Take the stack down when it is ours; in one sentence why that failed."""
+        try:
+            self._runner.run(self._down())
+        except StackTrouble as trouble:
+            return str(trouble)
+        finally:
+            self._runner.close()
+        return None
+
+    async def _run(self, experiment: Experiment) -> Outcome:
+        stop = Stop()
+        events: list[str] = []
+        async with stopped_by_signals(stop, events.append):
+            ran = await self._attempt(experiment, stop, events)
+        return _outcome(ran, tuple(events), stop, self._order.here)
+
+    async def _attempt(self, experiment: Experiment, stop: Stop, events: list[str]) -> Ran:
+        order = self._order
+        try:
+            stack = await self._ready(stop)
+        except StackTrouble as trouble:
+            return Ran(STOPPED if stop.requested() else trouble.exit_code, f"error: {trouble}")
         async with real_host() as host:
-            standing = standing_stack(state)
-            inventory = await standing.inventory(host)
-            if inventory is not None and sorted(inventory.weaknesses) == sorted(weaknesses):
-                return cls(standing, state, None)
-            own = LocalStack(state / "stacks" / f"own-{os.getpid()}")
-            process = start(own, weaknesses, dies_with_us=True)
-            borrowed = cls(own, state, process)
+            planned = await plan_now(experiment, order.seed, Place(stack, host, order.out, order.state))
+            return planned if isinstance(planned, Ran) else await run_one(*planned, stop, Lines(events.append).tell)
+
+    async def _ready(self, stop: Stop) -> LocalStack:
+        """The stack, brought up at the first call. One that did not come up is not tried again. Raises StackTrouble."""
+        if self._trouble is not None:
+            raise self._trouble
+        if self._stack is None:
             try:
-                await wait_ready(own, process, host)
-            except BaseException:
-                await borrowed._down(host)
+                self._stack = await self._lend(stop)
+            except StackTrouble as trouble:
+                self._trouble = trouble
                 raise
-            return borrowed
+        return self._stack
 
-    def down(self) -> None:
-        """Take it down if it is ours."""
-        if self.process is not None:
-            asyncio.run(self._down_alone())
+    async def _lend(self, stop: Stop) -> LocalStack:
+        order = self._order
+        host = await self._held.enter_async_context(real_host())
+        lending = lend(standing_stack(order.state), order.state, order.weaknesses, host, stop.wait)
+        return (await self._held.enter_async_context(lending)).stack
 
-    async def _down_alone(self) -> None:
-        async with real_host() as host:
-            await self._down(host)
-
-    async def _down(self, host: Host) -> None:
-        await stop(self.stack, host)
-        if self.process is not None:
-            self.process.wait()
-        forget(self.stack)
+    async def _down(self) -> None:
+        """A signal does not cut this short: what is half down would stay."""
+        async with stopped_by_signals(Stop(), lambda _: None):
+            await self._held.aclose()
 
 
-def run_experiment(path: Path, stack: BorrowedStack, out: Path, seed: int) -> tuple[int, str]:
-    """Run one file; its exit code and the text of its verdict. Raises KeyboardInterrupt after everything is reverted."""
-    read = read_experiment(path, Path.cwd())
-    if not isinstance(read, Experiment):
-        return BAD_INPUT, render_full(read).rstrip("\n")
-    stopping: list[str] = []
-    lines: list[str] = []
-    ran = asyncio.run(_run(read, stack, out, seed, lines, stopping))
-    if stopping:
-        raise KeyboardInterrupt
-    return ran.exit_code, _text(ran, lines)
-
-
-async def _run(
-    experiment: Experiment, stack: BorrowedStack, out: Path, seed: int, lines: list[str], stopping: list[str]
-) -> Ran:
-    flag = Stop()
-    async with real_host() as host, stopped_by_signals(flag, lines.append):
-        planned = await plan_now(experiment, seed, Place(stack.stack, host, out, stack.state))
-        ran = planned if isinstance(planned, Ran) else await run_one(*planned, flag, Lines(lines.append).tell)
-    if flag.by in {"SIGINT", "SIGTERM"}:
-        stopping.append(flag.by)
-    return ran
-
-
-def _text(ran: Ran, lines: list[str]) -> str:
-    """Why, and where the report is; the run's own lines only when there is no verdict to read."""
-    if ran.verdict is None or ran.run_dir is None:
-        return "\n".join([*lines, ran.trouble or ""]).strip()
-    report = shown(ran.run_dir / "report.md", Path.cwd())
-    return "\n".join(filter(None, [ran.trouble, block(ran.verdict, report)]))
+def _outcome(ran: Ran, events: tuple[str, ...], stop: Stop, here: Path) -> Outcome:
+    report = shown(ran.run_dir / "report.md", here) if ran.run_dir and ran.verdict else None
+    told = block(ran.verdict, report) if ran.verdict else None
+    return Outcome(
+        exit_code=ran.exit_code,
+        text="\n".join(filter(None, (ran.trouble, told))),
+        events=events,
+        verdict=ran.verdict.verdict if ran.verdict else None,
+        report=report,
+        signal=stop.by if stop.by in _SIGNALS else None,
+    )

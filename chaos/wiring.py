@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,10 +39,21 @@ def catalog_for(path: Path | None) -> Catalog:
 
 
 def read_experiment(path: Path, here: Path, overrides: tuple[str, ...] = ()) -> Experiment | tuple[Diagnostic, ...]:
-    """An experiment file, checked, or all that is wrong with it. Raises OSError."""
+    """An experiment file, checked, or all that is wrong with it. The copy in a run directory keeps the name under which
+    it was run, so that the replay command of a report gives the same plan. Raises OSError.
+    """
     label = shown(path, here)
-    name = name_of(str(path.absolute()))
+    name = _name_when_run(path) or name_of(str(path.absolute()))
     return parse(path.read_bytes(), label, catalog_for(path), name=name, overrides=overrides)
+
+
+def _name_when_run(path: Path) -> str | None:
+    """What plan.json beside the file calls the experiment; None where there is no such plan."""
+    try:
+        named = json.loads((path.parent / "plan.json").read_text(encoding="utf-8"))["experiment"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return named if path.name == "experiment.yaml" and isinstance(named, str) else None
 
 
 def planned(experiment: Experiment, inventory: Inventory, seed: int) -> Plan | tuple[Diagnostic, ...]:

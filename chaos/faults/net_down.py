@@ -8,7 +8,7 @@ from typing import ClassVar
 from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips.grip import CONNECT_S, Grip, grips_in, must_answer, without_proxy
 from chaos.faults.grips.marks import new_mark
-from chaos.faults.grips.sightings import every, seen_back
+from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -48,7 +48,7 @@ class NetDown:
     async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """Each edge refuses while its target accepts."""
         del targets
-        return every([await _seen_closed(grip, host) for grip in grips_in(undo)])
+        return await every_one(_seen_closed(grip, host) for grip in grips_in(undo))
 
     async def revert(self, undo: Undo, host: Host) -> None:
         """Open each edge that no other fault keeps closed. Raises RevertFailed."""
@@ -57,7 +57,7 @@ class NetDown:
     async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """Each target answers through its edge."""
         del targets
-        return every([await seen_back(grip, grip.via or grip.address, undo["mark"], host) for grip in grips_in(undo)])
+        return await every_one(seen_back(grip, grip.via or grip.address, undo["mark"], host) for grip in grips_in(undo))
 
 
 async def _seen_closed(grip: Grip, host: Host) -> Sighting:

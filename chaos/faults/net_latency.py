@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips.grip import ANSWER_S, Grip, grips_in, must_answer, without_proxy
 from chaos.faults.grips.marks import new_mark
-from chaos.faults.grips.sightings import every
+from chaos.faults.grips.sightings import every_one
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -73,7 +73,7 @@ class NetLatency:
     async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """Each edge adds at least half of the delay to a round trip of the observer's own."""
         del targets
-        return every([await _seen_slow(grip, undo, host) for grip in grips_in(undo)])
+        return await every_one(_seen_slow(grip, undo, host) for grip in grips_in(undo))
 
     async def revert(self, undo: Undo, host: Host) -> None:
         """Remove the toxic from each edge. Raises RevertFailed."""
@@ -82,7 +82,7 @@ class NetLatency:
     async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """The toxic is absent and each edge is as quick as it was."""
         del targets
-        return every([await _seen_quick(grip, undo, host) for grip in grips_in(undo)])
+        return await every_one(_seen_quick(grip, undo, host) for grip in grips_in(undo))
 
 
 async def _seen_slow(grip: Grip, undo: Undo, host: Host) -> Sighting:

@@ -10,7 +10,7 @@ from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips import supervisor
 from chaos.faults.grips.grip import CONNECT_S, Grip, family, grips_in, listed_processes, without_proxy
 from chaos.faults.grips.marks import new_mark
-from chaos.faults.grips.sightings import every, seen_back
+from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.faults.process_kill import kill, seen_dead
 from chaos.inventory import Target
@@ -66,7 +66,7 @@ class NodeLoss:
     async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """All processes are gone, and each address refuses, direct and through the proxy."""
         del targets
-        return every([await _seen_lost(grip, host) for grip in grips_in(undo)])
+        return await every_one(_seen_lost(grip, host) for grip in grips_in(undo))
 
     async def revert(self, undo: Undo, host: Host) -> None:
         """Release everything and open its edges; one failure leaves the rest reverted. Raises RevertFailed."""
@@ -78,7 +78,7 @@ class NodeLoss:
     async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """Each target answers through its proxy."""
         del targets
-        return every([await seen_back(grip, grip.via or grip.address, undo["hold"], host) for grip in grips_in(undo)])
+        return await every_one(seen_back(grip, grip.via or grip.address, undo["hold"], host) for grip in grips_in(undo))
 
 
 async def _seen_lost(grip: Grip, host: Host) -> Sighting:

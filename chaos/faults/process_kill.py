@@ -14,7 +14,7 @@ from chaos.faults.fault import CannotInject, Sighting, Undo
 from chaos.faults.grips import supervisor
 from chaos.faults.grips.grip import CONNECT_S, Grip, alive, family, grips_in, listed_processes, numbers
 from chaos.faults.grips.marks import new_mark
-from chaos.faults.grips.sightings import every, seen_back
+from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -70,7 +70,7 @@ class ProcessKill:
     async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """Every process is gone; while the supervisor is held, the address refuses as well."""
         del targets
-        return every([await seen_dead(grip, host, refused=bool(undo["hold"])) for grip in grips_in(undo)])
+        return await every_one(seen_dead(grip, host, refused=bool(undo["hold"])) for grip in grips_in(undo))
 
     async def revert(self, undo: Undo, host: Host) -> None:
         """Release the hold; the supervisor starts the target at once. Raises RevertFailed."""
@@ -81,7 +81,7 @@ class ProcessKill:
     async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """Every address answers again."""
         del targets
-        return every([await seen_back(grip, grip.address, undo["hold"], host) for grip in grips_in(undo)])
+        return await every_one(seen_back(grip, grip.address, undo["hold"], host) for grip in grips_in(undo))
 
 
 def kill(grips: tuple[Grip, ...], number: int, host: Host) -> None:

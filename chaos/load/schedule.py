@@ -87,6 +87,7 @@ def http_request(load: Load, request: PlannedRequest, attempt: int) -> HttpReque
             "content-type": "application/json",
             "traceparent": f"00-{request.trace_id}-{span}-01",  # W3C Trace Context, version 00, sampled
             "x-request-id": f"{request.trace_id[:24]}-{attempt}",
+            "x-stainless-retry-count": str(attempt - 1),  # as OpenAI's own SDKs tell that a request is a resend
         },
         body=json.dumps(_body(load, request.prompt), ensure_ascii=False).encode(),
     )

@@ -19,7 +19,7 @@ import os
 import random
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from chaos.proxy.address import AddressError, join, listen
@@ -47,8 +47,14 @@ class Options:
 
 
 def parse_arguments(arguments: Sequence[str]) -> Options:
-    """Flags with one dash, as Toxiproxy has them, or two. Raises SystemExit as argparse does."""
+    """The command line as values. Raises SystemExit as argparse does."""
     parser = argparse.ArgumentParser(prog="brownout proxy", description="A fault proxy with Toxiproxy's API.")
+    add_flags(parser)
+    return options_of(parser.parse_args(arguments))
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Flags with one dash, as Toxiproxy has them, or two."""
     parser.add_argument("-host", "--host", default="localhost", help="address of the admin API (default: localhost)")
     parser.add_argument("-port", "--port", type=int, default=8474, help="port of the admin API (default: 8474)")
     parser.add_argument("-config", "--config", type=Path, help="JSON file with an array of proxies to create at start")
@@ -59,7 +65,11 @@ def parse_arguments(arguments: Sequence[str]) -> Options:
         "-runtime-metrics", "--runtime-metrics", action="store_true", help="process figures on /metrics"
     )
     parser.add_argument("-version", "--version", action="version", version=f"toxiproxy-server version {VERSION}")
-    return Options(**vars(parser.parse_args(arguments)))
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """What the flags say; whatever else the namespace holds is somebody else's."""
+    return Options(**{field.name: getattr(arguments, field.name) for field in fields(Options)})
 
 
 def serve(options: Options) -> int:
@@ -100,12 +110,17 @@ def _load(collection: Collection, path: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The whole process: log to stderr at LOG_LEVEL, serve, return the exit code."""
+    """The whole process from its command line; returns the exit code."""
+    return run(parse_arguments(arguments))
+
+
+def run(options: Options) -> int:
+    """Log to stderr at LOG_LEVEL, serve, return the exit code."""
     with contextlib.suppress(OSError):  # wake-ups as near to their time as the kernel can; the default slack is 50 us
         Path("/proc/self/timerslack_ns").write_text("1", encoding="ascii")
     level = os.environ.get("LOG_LEVEL", "info").upper()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level if level in _LEVELS else "INFO")
-    return serve(parse_arguments(arguments))
+    return serve(options)
 
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")

@@ -12,9 +12,8 @@ from pathlib import PurePath
 import numpy as np
 
 from chaos.journal.evidence import Evidence
-from chaos.journal.record import Record
+from chaos.report.events import Moment, whole_story
 from chaos.spec.model import Experiment
-from chaos.verdict.events import happened_at
 from chaos.verdict.latency import ttft_s
 from chaos.verdict.outcome import FaultProof, Judged, Verdict
 from chaos.verdict.statistics import quantile
@@ -23,17 +22,13 @@ from chaos.verdict.windows import RunTimes, Window, times_of
 from chaos.verdict.wording import say, say_bound, say_found
 
 FELT_COLUMNS = ("", "before", "during", "recovery", "settled")
+HYPOTHESIS_COLUMNS = ("verdict", "hypothesis", "found", "wanted", "measured")
+HYPOTHESIS_NOTE = "In brackets: where the true value lies, 95% sure on each side."
+NO_LOAD = "No load was sent, so nobody felt anything."
+TIMES_NOTE = "Times count from the start of the load."
 _FELT_WINDOWS = ("baseline", "fault", "recovery", "settled")
+_FELT_ROWS = ("window", "requests", "served", "degraded", "shed", "late", "failed", "TTFT p50", "TTFT p99")
 _MOST_MOMENTS = 60
-
-
-@dataclass(frozen=True)
-class Moment:
-    """Something that happened, `at` seconds after the start of the load; `kind` is harm, relief, stack or run."""
-
-    at: float
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -60,81 +55,86 @@ def gather(experiment: Experiment, evidence: Evidence, verdict: Verdict, run_dir
 def felt(facts: Facts) -> tuple[tuple[str, ...], ...]:
     """Rows of the before, during, after table; the first cell names the row. `-` where a window never opened."""
     columns = [_felt_in(facts, facts.times.windows.get(name)) for name in _FELT_WINDOWS]
-    names = ("requests", "served", "degraded", "shed", "failed or abandoned", "late", "TTFT p50", "TTFT p99")
-    return tuple((name, *(column[row] for column in columns)) for row, name in enumerate(names))
+    return tuple((name, *(column[row] for column in columns)) for row, name in enumerate(_FELT_ROWS))
 
 
 def _felt_in(facts: Facts, window: Window | None) -> tuple[str, ...]:
     samples = facts.evidence.samples
     rows = None if window is None else View(facts.evidence, facts.times, window).requests()
-    if rows is None or not rows.any():
-        return ("-",) * 8
+    if window is None or rows is None or not rows.any():
+        return ("-",) * len(_FELT_ROWS)
     outcomes = samples.outcome[rows]
     n = int(decided(samples)[rows].sum())
 
-    def share(*wanted: str) -> str:
-        return say(int(among(outcomes, frozenset(wanted)).sum()) / n, "ratio") if n else "-"
+    def counted(*wanted: str) -> str:
+        return _share(int(among(outcomes, frozenset(wanted)).sum()), n)
 
     waits = ttft_s(samples)[rows & decided(samples)]
     tails = [say(quantile(waits, q), "duration") if len(waits) else "-" for q in (0.5, 0.99)]
-    return (
-        str(len(outcomes)),
-        share(*SERVED),
-        share("degraded"),
-        share("shed"),
-        share("failed", "abandoned"),
-        share("late"),
-        *tails,
-    )
+    shares = (counted(*SERVED), counted("degraded"), counted("shed"), counted("late"), counted("failed", "abandoned"))
+    return (_spans(window, facts.zero), str(len(outcomes)), *shares, *tails)
+
+
+def _share(count: int, n: int) -> str:
+    """`137 (99.28%)`; a bare 0 is easier to skip than a column of percentages."""
+    return "-" if not n else f"{count} ({round(100 * count / n, 2):g}%)" if count else "0"
+
+
+def _spans(window: Window, zero: float) -> str:
+    return ", ".join(f"{begin - zero:.1f}s to {end - zero:.1f}s" for begin, end in window.spans)
 
 
 def timeline(facts: Facts) -> tuple[Moment, ...]:
     """What happened, in order: faults, the stack's own events, stops. A chatty stack is cut short, and the cut is
     said.
     """
-    moments = [m for record in facts.evidence.records if (m := _moment(record, facts.zero)) is not None]
-    moments.sort(key=lambda moment: moment.at)
-    if len(moments) <= _MOST_MOMENTS:
-        return tuple(moments)
+    moments = whole_story(facts.evidence.records)
     left = len(moments) - _MOST_MOMENTS
+    if left <= 0:
+        return moments
     return (*moments[:_MOST_MOMENTS], Moment(moments[_MOST_MOMENTS].at, "run", f"{left} more in journal.jsonl"))
 
 
-def _moment(record: Record, zero: float) -> Moment | None:
-    told, at = record.fields, record.t - zero
-    fault = told.get("fault")
-    if record.kind == "event":
-        who = ", ".join(str(told[key]) for key in ("dependency", "replica", "reason") if told.get(key))
-        text = f"{told.get('source', 'stack')}: {told.get('name')}" + (f" ({who})" if who else "")
-        return Moment(happened_at(record) - zero, "stack", text)
-    if record.kind in ("fault_confirmed", "fault_still", "fault_gone"):
-        return _look(record, at)
-    if record.kind == "fault_injected":
-        return Moment(
-            at,
-            "harm",
-            f"{fault} injected: {told.get('fault_kind')} on {', '.join(told.get('targets', ())) or 'nothing'}",
-        )
-    if record.kind == "fault_reverted":
-        return Moment(at, "relief", f"{fault} reverted by {told.get('by')}")
-    if record.kind == "fault_failed":
-        return Moment(at, "harm", f"{fault}: {told.get('step')} failed: {told.get('why')}")
-    if record.kind == "guard_tripped":
-        return Moment(at, "run", f"guard tripped: {told.get('guard')} was {told.get('value')}, {told.get('bound')}")
-    if record.kind == "run_finished":
-        return Moment(at, "run", f"run {told.get('ending')}")
-    return None
+def sentence(text: str) -> str:
+    """With a capital and a full stop."""
+    return text[:1].upper() + text[1:].rstrip(".") + "." if text else ""
 
 
-def _look(record: Record, at: float) -> Moment:
-    seen, fault, what = record.fields.get("seen"), record.fields.get("fault"), record.fields.get("what")
-    words = {
-        "fault_confirmed": ("confirmed", "NOT confirmed"),
-        "fault_still": ("still there", "NO LONGER there"),
-        "fault_gone": ("seen gone", "NOT seen gone"),
-    }[record.kind]
-    kind = "relief" if record.kind == "fault_gone" else "harm"
-    return Moment(at, kind, f"{fault} {words[0 if seen else 1]}: {what}")
+def hypothesis_row(judged: Judged) -> tuple[str, str, str, str]:
+    """What stands behind the verdict: name, found, wanted, and how it was measured."""
+    where = f" in {judged.window}" if judged.window else ""
+    return (judged.name, found(judged), wanted(judged), f"{judged.measure}{where}, n {judged.n}")
+
+
+def doubts(facts: Facts) -> tuple[Judged, ...]:
+    """Inconclusive hypotheses that say something of their own; one unmet precondition would say the same of all."""
+    met = all(condition.held for condition in facts.verdict.preconditions)
+    return tuple(h for h in facts.verdict.hypotheses if met and h.verdict == "inconclusive")
+
+
+def refuted(facts: Facts) -> tuple[Judged, ...]:
+    """The findings."""
+    return tuple(h for h in facts.verdict.hypotheses if h.verdict == "refuted")
+
+
+def done_columns(facts: Facts) -> tuple[str, ...]:
+    """One column a fault: what is wide for one fault is narrow on a phone."""
+    return ("fault", *(proof.name for proof in facts.verdict.faults))
+
+
+def done(facts: Facts) -> tuple[tuple[str, ...], ...]:
+    """What was done to whom, as rows under `done_columns`."""
+    proofs, zero = facts.verdict.faults, facts.zero
+    return (
+        ("what", *(proof.kind for proof in proofs)),
+        ("on", *(", ".join(proof.targets) or "nothing" for proof in proofs)),
+        ("in force", *(span(proof, zero) for proof in proofs)),
+        ("did it bite?", *(bite(proof) for proof in proofs)),
+        ("put back?", *(gone(proof) for proof in proofs)),
+        ("how we look", *(proof.observer or "-" for proof in proofs)),
+        ("what is really broken", *(proof.fidelity or "-" for proof in proofs)),
+        ("injected late by", *(lateness_of(proof) for proof in proofs)),
+    )
 
 
 def found(judged: Judged) -> str:
@@ -171,18 +171,21 @@ def span(proof: FaultProof, zero: float) -> str:
     return f"{proof.injected_at - zero:.1f}s to {end}"
 
 
-def replay_command(experiment: Experiment, verdict: Verdict) -> str:
-    """The command that runs the same plan again: same file, profile, seed and planted weaknesses."""
+def again(facts: Facts) -> str:
+    """Two command lines. The first runs the same plan again: same file, profile, seed and planted weaknesses; the
+    second judges the evidence of this run.
+    """
+    verdict, experiment = facts.verdict, facts.experiment
     words = ["brownout", "run", experiment.path or experiment.name, "--profile", verdict.profile or "embedded"]
     words += ["--seed", str(verdict.seed)]
     for weakness in verdict.weaknesses:
         words += ["--weakness", weakness]
-    return shlex.join(words)
+    return f"{shlex.join(words)}\n{shlex.join(['brownout', 'judge', facts.run_dir])}"
 
 
 def lateness_of(proof: FaultProof) -> str:
     """How late the inject was against the plan."""
-    return "-" if proof.lateness_s is None else f"{proof.lateness_s * 1e3:.1f} ms"
+    return say(proof.lateness_s, "duration")
 
 
 def arrivals_per_s(facts: Facts) -> tuple[int, ...]:

@@ -6,38 +6,51 @@ page.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from html import escape
 
 from chaos.report.facts import (
     FELT_COLUMNS,
+    HYPOTHESIS_COLUMNS,
+    HYPOTHESIS_NOTE,
+    NO_LOAD,
+    TIMES_NOTE,
     Facts,
-    bite,
+    again,
+    done,
+    done_columns,
+    doubts,
     felt,
-    found,
-    gone,
-    lateness_of,
-    replay_command,
-    span,
+    hypothesis_row,
+    refuted,
+    sentence,
     timeline,
-    wanted,
 )
 from chaos.report.timeline_svg import to_svg
 
 STYLE = """
-:root{color-scheme:light
-dark;--back:#fff;--ink:#1f2328;--rule:#d0d7de;--soft:#f6f8fa;--upheld:#1a7f37;--refuted:#cf222e;
---inconclusive:#9a6700} @media (prefers-color-
-scheme:dark){:root{--back:#0d1117;--ink:#e6edf3;--rule:#30363d;--soft:#161b22;--upheld:#3fb950;
---refuted:#ff7b72;--inconclusive:#d29922}} body{background:var(--back);color:var(--ink);font:16px/1.5 system-ui,sans-
-serif;max-width:68rem;margin:0 auto;padding:1rem} h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
-.tag{border-radius:.4rem;padding:.1rem .5rem;color:var(--back);font-weight:600;white-space:nowrap}
-.upheld{background:var(--upheld)}.refuted{background:var(--refuted)}.inconclusive{background:var(--inconclusive)}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem} th,td{border:1px solid var(--rule);padding:.3rem
-.6rem;text-align:left;vertical-align:top}th{background:var(--soft)}
-pre{background:var(--soft);padding:.8rem;overflow-x:auto}svg{width:100%;height:auto;min-
-width:36rem}.no{color:var(--refuted)}
+:root { color-scheme: light dark; --back: #fff; --ink: #1f2328; --quiet: #59636e; --rule: #d0d7de; --soft: #f6f8fa;
+  --upheld: #1a7f37; --refuted: #cf222e; --inconclusive: #9a6700; }
+@media (prefers-color-scheme: dark) { :root { --back: #0d1117; --ink: #e6edf3; --quiet: #9198a1; --rule: #30363d;
+  --soft: #161b22; --upheld: #3fb950; --refuted: #ff7b72; --inconclusive: #d29922; } }
+* { box-sizing: border-box; }
+body { background: var(--back); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; max-width: 64rem;
+  margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
+h1 { font-size: 1.5rem; line-height: 1.3; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
+.tag { border-radius: .4rem; padding: .1rem .5rem; color: var(--back); font-weight: 600; white-space: nowrap; }
+.upheld { background: var(--upheld); }
+.refuted { background: var(--refuted); }
+.inconclusive { background: var(--inconclusive); }
+.no { color: var(--refuted); }
+.quiet { color: var(--quiet); font-size: .9rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { border: 1px solid var(--rule); padding: .3rem .6rem; text-align: left; vertical-align: top; }
+th { background: var(--soft); white-space: nowrap; }
+td:first-child { white-space: nowrap; }
+pre { background: var(--soft); padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
+svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 """
 
 
@@ -50,7 +63,18 @@ class Markup(str):
 def to_html(facts: Facts) -> str:
     """The whole page."""
     verdict = facts.verdict
-    body = "\n".join((_head(facts), _picture(facts), _done(facts), _felt(facts), _hypotheses(facts), _rest(facts)))
+    parts = (
+        _head(facts),
+        _findings(facts),
+        _picture(facts),
+        _felt(facts),
+        _done(facts),
+        _hypotheses(facts),
+        _timeline(facts),
+        _trust(facts),
+        _again(facts),
+    )
+    body = "\n".join(part for part in parts if part)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
@@ -79,6 +103,15 @@ def _yes(held: bool) -> object:
     return "yes" if held else Markup('<strong class="no">NO</strong>')
 
 
+def _quiet(text: str) -> str:
+    return f'<p class="quiet">{escape(text)}</p>'
+
+
+def _list(items: Iterable[tuple[str, str]]) -> str:
+    """Each a name and what is to be said about it."""
+    return "<ul>\n" + "\n".join(f"<li><strong>{escape(n)}</strong>{escape(text)}</li>" for n, text in items) + "\n</ul>"
+
+
 def _head(facts: Facts) -> str:
     verdict, experiment = facts.verdict, facts.experiment
     about = [
@@ -90,66 +123,58 @@ def _head(facts: Facts) -> str:
     ]
     about += [f"planted weakness {name}" for name in verdict.weaknesses]
     about += [f"runbook runbooks/{experiment.runbook}.md"] if experiment.runbook else []
-    notes = "".join(f"<p>Note: {escape(note)}</p>" for note in verdict.notes)
+    notes = "".join(f"\n<p>Note: {escape(note)}</p>" for note in verdict.notes)
     return (
         f"<h1>{tag(verdict.verdict)} {escape(verdict.title)}</h1>\n"
-        f"<p><strong>{escape(verdict.why)}.</strong> Exit code {verdict.exit_code}.</p>\n"
-        f"<p>{escape(experiment.why)}</p>\n<p>{escape(' · '.join(about))}</p>{notes}"
+        f"<p><strong>{escape(sentence(verdict.why))}</strong> Exit code {verdict.exit_code}.</p>\n"
+        f"<p>{escape(experiment.why)}</p>\n{_quiet(' · '.join(about))}{notes}"
     )
+
+
+def _findings(facts: Facts) -> str:
+    found = refuted(facts)
+    if not found:
+        return ""
+    owner, page = facts.experiment.owner, facts.experiment.runbook
+    where = f" What to do meanwhile: runbooks/{page}.md." if page else ""
+    lines = _list((h.name, f" does not hold: {h.why}") for h in found)
+    return f"<h2>Findings</h2>\n{lines}\n<p>For {escape(owner)}.{escape(where)}</p>"
 
 
 def _picture(facts: Facts) -> str:
-    legend = "Shaded: a fault in force. Dashed: an event told by the stack."
-    return f'<div class="wide">{to_svg(facts)}</div>\n<p>{legend}</p>'
-
-
-def _done(facts: Facts) -> str:
-    head = ("fault", "kind", "on", "in force", "did it bite?", "seen by", "gone", "layer really broken", "late by")
-    rows = [
-        (
-            proof.name,
-            proof.kind,
-            ", ".join(proof.targets) or "nothing",
-            span(proof, facts.zero),
-            bite(proof),
-            proof.observer,
-            gone(proof),
-            proof.fidelity,
-            lateness_of(proof),
-        )
-        for proof in facts.verdict.faults
-    ]
-    return f"<h2>What was done to whom</h2>\n{table(head, rows)}\n<p>Times count from the start of the load.</p>"
+    legend = "Shaded: a fault in force. Dotted: an event told by the stack; the timeline below says which."
+    return f'<h2>The run</h2>\n<div class="wide">{to_svg(facts)}</div>\n{_quiet(legend)}'
 
 
 def _felt(facts: Facts) -> str:
-    return f"<h2>What users felt</h2>\n{table(FELT_COLUMNS, felt(facts))}"
+    if facts.times.load_start is None:
+        return f"<h2>What users felt</h2>\n<p>{NO_LOAD}</p>"
+    return f"<h2>What users felt</h2>\n{table(FELT_COLUMNS, felt(facts))}\n{_quiet(TIMES_NOTE)}"
+
+
+def _done(facts: Facts) -> str:
+    return f"<h2>What was done to whom</h2>\n{table(done_columns(facts), done(facts))}"
 
 
 def _hypotheses(facts: Facts) -> str:
-    head = ("hypothesis", "verdict", "found (95 % sure each side)", "wanted", "measure", "window", "n", "in words")
-    rows = [
-        (
-            h.name,
-            tag(h.verdict),
-            found(h),
-            wanted(h),
-            h.measure,
-            h.window or "-",
-            h.n,
-            h.why + (f". To settle: {h.to_settle}" if h.to_settle else ""),
-        )
-        for h in facts.verdict.hypotheses
+    rows = [(tag(h.verdict), *hypothesis_row(h)) for h in facts.verdict.hypotheses]
+    text = f"<h2>Hypotheses</h2>\n{table(HYPOTHESIS_COLUMNS, rows)}\n{_quiet(HYPOTHESIS_NOTE)}"
+    undecided = [
+        (h.name, f": {h.why}" + (f". To settle: {h.to_settle}." if h.to_settle else "")) for h in doubts(facts)
     ]
-    return f"<h2>Hypotheses</h2>\n{table(head, rows)}"
+    return text + (f"\n<p>Undecided:</p>\n{_list(undecided)}" if undecided else "")
 
 
-def _rest(facts: Facts) -> str:
-    moments = table(("after load start", "what"), ((f"{m.at:.2f}s", m.text) for m in timeline(facts)))
-    trust = table(("precondition", "held", "why"), ((c.name, _yes(c.held), c.why) for c in facts.verdict.preconditions))
-    judge = f"brownout judge {shlex.quote(facts.run_dir)}"
-    again = escape(f"{replay_command(facts.experiment, facts.verdict)}\n{judge}")
-    return (
-        f"<h2>Timeline</h2>\n{moments}\n<h2>Could the numbers be trusted?</h2>\n{trust}\n"
-        f"<h2>Do it again</h2>\n<pre>{again}</pre>\n<p>Plan fingerprint {escape(facts.verdict.fingerprint)}</p>"
-    )
+def _timeline(facts: Facts) -> str:
+    moments = ((m.clock, m.text) for m in timeline(facts))
+    return f"<h2>Timeline</h2>\n{table(('after load start', 'what'), moments)}"
+
+
+def _trust(facts: Facts) -> str:
+    rows = ((c.name, _yes(c.held), c.why) for c in facts.verdict.preconditions)
+    return f"<h2>Could the numbers be trusted?</h2>\n{table(('precondition', 'held', 'why'), rows)}"
+
+
+def _again(facts: Facts) -> str:
+    lines = "".join(f"<pre>{escape(line)}</pre>\n" for line in again(facts).splitlines())
+    return f"<h2>Do it again</h2>\n{lines}{_quiet(f'Plan fingerprint {facts.verdict.fingerprint}')}"

@@ -6,21 +6,24 @@ Written for somebody who has been woken up: short sentences, numbers with units,
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 
 from chaos.report.facts import (
     FELT_COLUMNS,
+    HYPOTHESIS_COLUMNS,
+    HYPOTHESIS_NOTE,
+    NO_LOAD,
+    TIMES_NOTE,
     Facts,
-    bite,
+    again,
+    done,
+    done_columns,
+    doubts,
     felt,
-    found,
-    gone,
-    lateness_of,
-    replay_command,
-    span,
+    hypothesis_row,
+    refuted,
+    sentence,
     timeline,
-    wanted,
 )
 from chaos.report.plain import plain
 
@@ -32,10 +35,10 @@ def to_markdown(facts: Facts) -> str:
     """The whole page."""
     parts = (
         _head(facts),
-        _done(facts),
-        _felt(facts),
-        _hypotheses(facts),
         _findings(facts),
+        _felt(facts),
+        _done(facts),
+        _hypotheses(facts),
         _timeline(facts),
         _preconditions(facts),
         _again(facts),
@@ -70,7 +73,7 @@ def _head(facts: Facts) -> str:
     lines = [
         f"# {verdict.verdict.upper()}: {cell(verdict.title)}",
         "",
-        f"**{cell(verdict.why)}.** Exit code {verdict.exit_code}.",
+        f"**{cell(sentence(verdict.why))}** Exit code {verdict.exit_code}.",
         "",
         cell(experiment.why),
         "",
@@ -82,53 +85,38 @@ def _head(facts: Facts) -> str:
     return "\n".join([*lines, *(f"- note: {cell(note)}" for note in verdict.notes)])
 
 
-def _done(facts: Facts) -> str:
-    head = ("fault", "kind", "on", "in force", "did it bite?", "seen by", "gone", "layer really broken", "late by")
-    rows = [
-        (
-            proof.name,
-            proof.kind,
-            ", ".join(proof.targets) or "nothing",
-            span(proof, facts.zero),
-            bite(proof),
-            proof.observer,
-            gone(proof),
-            proof.fidelity,
-            lateness_of(proof),
-        )
-        for proof in facts.verdict.faults
-    ]
-    return f"## What was done to whom\n\n{table(head, rows)}\n\nTimes count from the start of the load."
-
-
-def _felt(facts: Facts) -> str:
-    return f"## What users felt\n\n{table(FELT_COLUMNS, felt(facts))}"
-
-
-def _hypotheses(facts: Facts) -> str:
-    head = ("hypothesis", "verdict", "found (95 % sure each side)", "wanted", "measure", "window", "n")
-    rows = [(h.name, h.verdict, found(h), wanted(h), h.measure, h.window or "-", h.n) for h in facts.verdict.hypotheses]
-    doubts = [
-        f"- **{cell(h.name)}**: {cell(h.why)}" + (f". To settle: {cell(h.to_settle)}." if h.to_settle else "")
-        for h in facts.verdict.hypotheses
-        if h.verdict == "inconclusive" and all(c.held for c in facts.verdict.preconditions)
-    ]
-    text = f"## Hypotheses\n\n{table(head, rows)}"
-    return text + ("\n\nUndecided:\n\n" + "\n".join(doubts) if doubts else "")
-
-
 def _findings(facts: Facts) -> str:
-    refuted = [h for h in facts.verdict.hypotheses if h.verdict == "refuted"]
-    if not refuted:
+    found = refuted(facts)
+    if not found:
         return ""
     owner, page = facts.experiment.owner, facts.experiment.runbook
-    lines = [f"- **{cell(h.name)}** does not hold: {cell(h.why)}" for h in refuted]
+    lines = [f"- **{cell(h.name)}** does not hold: {cell(h.why)}" for h in found]
     where = f" What to do meanwhile: `runbooks/{page}.md`." if page else ""
     return "## Findings\n\n" + "\n".join(lines) + f"\n\nFor {cell(owner)}.{where}"
 
 
+def _felt(facts: Facts) -> str:
+    if facts.times.load_start is None:
+        return f"## What users felt\n\n{NO_LOAD}"
+    return f"## What users felt\n\n{table(FELT_COLUMNS, felt(facts))}\n\n{TIMES_NOTE}"
+
+
+def _done(facts: Facts) -> str:
+    return f"## What was done to whom\n\n{table(done_columns(facts), done(facts))}"
+
+
+def _hypotheses(facts: Facts) -> str:
+    rows = [(h.verdict, *hypothesis_row(h)) for h in facts.verdict.hypotheses]
+    text = f"## Hypotheses\n\n{table(HYPOTHESIS_COLUMNS, rows)}\n\n{HYPOTHESIS_NOTE}"
+    undecided = [
+        f"- **{cell(h.name)}**: {cell(h.why)}" + (f". To settle: {cell(h.to_settle)}." if h.to_settle else "")
+        for h in doubts(facts)
+    ]
+    return text + ("\n\nUndecided:\n\n" + "\n".join(undecided) if undecided else "")
+
+
 def _timeline(facts: Facts) -> str:
-    return "## Timeline\n\n" + table(("after load start", "what"), ((f"{m.at:.2f}s", m.text) for m in timeline(facts)))
+    return "## Timeline\n\n" + table(("after load start", "what"), ((m.clock, m.text) for m in timeline(facts)))
 
 
 def _preconditions(facts: Facts) -> str:
@@ -137,6 +125,5 @@ def _preconditions(facts: Facts) -> str:
 
 
 def _again(facts: Facts) -> str:
-    replay = _unticked(replay_command(facts.experiment, facts.verdict))
-    judge = _unticked(f"brownout judge {shlex.quote(facts.run_dir)}")
-    return f"## Do it again\n\n```\n{replay}\n{judge}\n```\n\nPlan fingerprint {code(facts.verdict.fingerprint)}."
+    commands = "\n".join(_unticked(line) for line in again(facts).splitlines())
+    return f"## Do it again\n\n```sh\n{commands}\n```\n\nPlan fingerprint {code(facts.verdict.fingerprint)}."

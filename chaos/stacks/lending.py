@@ -43,6 +43,8 @@ async def lend(
         yield Lent(own, f"brought up a stack of our own{planted} in {host.clock.now() - began:.1f}s")
     finally:
         await stop(own, host)
+        # One that was given up before it could write its pid is known only to us.
+        process.terminate()
         process.wait()
         forget(own)
 

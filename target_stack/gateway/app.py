@@ -16,6 +16,7 @@ from target_stack.gateway.errors import GatewayError, bad_request, error_frame, 
 from target_stack.gateway.fallback import Answer
 from target_stack.gateway.metrics import CONTENT_TYPE
 from target_stack.gateway.policies.deadline import HEADER, Deadline
+from target_stack.gateway.policies.retry_budget import RESEND_HEADER, is_resend
 from target_stack.gateway.requests import (
     BODY_BYTES_MAX,
     ChatRequest,
@@ -115,6 +116,8 @@ def _begin(request: web.Request, limit_s: float) -> Call:
     gateway = request.app[GATEWAY]
     if gateway.draining:
         raise gateway.admission.refuse("draining")
+    if is_resend(request.headers.get(RESEND_HEADER)) and not gateway.budget.take_retry():
+        raise gateway.admission.refuse("retry_budget")
     now = gateway.telemetry.clock()
     return Call(
         trace_id=request[_TRACE],

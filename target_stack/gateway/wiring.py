@@ -40,6 +40,7 @@ class Gateway:
     retrieval: Retrieval | NoRetrieval
     embedder: Service | None
     tools: Service | None
+    budget: RetryBudgetPolicy
     draining: bool = False
 
     def able(self) -> bool:
@@ -101,6 +102,7 @@ class _Builder:
             retrieval=self._retrieval(embedder),
             embedder=embedder,
             tools=await self._service("tool", self._config.tools, policies.deadline.tool_s),
+            budget=self.budget,
         )
 
     def _small_dispatcher(self, pool: ReplicaPool) -> Dispatcher:

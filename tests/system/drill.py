@@ -64,6 +64,10 @@ class Drill:
             process.kill()
             out, err = process.communicate()
             raise AssertionError(f"{arguments} did not end in {within_s}s:\n{out}\n{err}") from None
+        except BaseException:  # an interrupted caller leaves no command behind
+            process.kill()
+            process.communicate()
+            raise
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def begin_run(self, name: str, *more: str, **options: Any) -> subprocess.Popen[str]:

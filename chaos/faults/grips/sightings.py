@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any
 
 from chaos.faults.fault import Sighting
 from chaos.faults.grips import supervisor
@@ -14,6 +16,11 @@ def every(sightings: Sequence[Sighting]) -> Sighting:
     """Seen when all are; tells what was seen, or only what was not."""
     missed = [sighting for sighting in sightings if not sighting.seen]
     return Sighting(not missed and bool(sightings), "; ".join(s.what for s in missed or sightings) or "no target")
+
+
+async def every_one(looks: Iterable[Coroutine[Any, Any, Sighting]]) -> Sighting:
+    """Look at all targets at the same time: a slow look at one must not delay the look at the next."""
+    return every(await asyncio.gather(*looks))
 
 
 async def seen_back(grip: Grip, at: str, mark: str | None, host: Host) -> Sighting:

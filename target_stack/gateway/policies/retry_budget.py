@@ -1,4 +1,4 @@
-"""A retry budget: first tries earn a fraction of a retry each, a retry costs a whole one.
+"""A retry budget: first tries earn a fraction of a retry each, a retry costs a whole one, whoever makes it.
 
 Over any run, retries <= burst + ratio * first tries, however many calls fail. Backoff spreads retries in time; only a
 budget lowers their number (theory.md, section 2).
@@ -9,6 +9,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from target_stack.gateway.policies.settings import RetryBudgetSettings
+
+
+RESEND_HEADER = "x-stainless-retry-count"
+"""How OpenAI's SDKs number their attempts: 0 for the first, 1 for the first resend."""
+
+
+def is_resend(header: str | None) -> bool:
+    """Whether a client says that it has sent this request before; nonsense is taken for a first try."""
+    return header is not None and header.isascii() and header.isdigit() and int(header) > 0
 
 
 class RetryBudgetPolicy(Protocol):

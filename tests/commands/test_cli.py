@@ -1,0 +1,112 @@
+"""What the command line says about itself, compared whole; BROWNOUT_REWRITE=1 writes the texts anew for a reviewer."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from chaos import cli
+from chaos.faults.catalog import FAULTS
+from chaos.settings import settings_of
+from chaos.spec.layout import Document
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden" / "cli"
+REWRITE = os.environ.get("BROWNOUT_REWRITE") == "1"
+
+COMMANDS = [command for names in cli._COMMANDS.values() for command in names]
+KINDS = [fault.kind for fault in FAULTS]
+SAYINGS = [
+    *(["--help"], *([command, "--help"] for command in COMMANDS)),
+    *(["faults"], *(["faults", kind] for kind in KINDS)),
+    ["probes"],
+    *(["measures"], ["measures", "ttft"], ["measures", "metric"]),
+    ["weaknesses"],
+    *(["explain", "unknown-fault"], ["explain", "cannot-fail"]),
+]
+
+
+@dataclass
+class Terminal:
+    """The command line in this process, a hundred columns wide and without colours."""
+
+    capsys: pytest.CaptureFixture[str]
+
+    def call(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, stdout, stderr. argparse ends `--help` and wrong usage by itself."""
+        try:
+            code = cli.main(arguments)
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = self.capsys.readouterr()
+        return code, said.out, said.err
+
+
+@pytest.fixture
+def terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return Terminal(capsys)
+
+
+def golden_of(arguments: list[str]) -> Path:
+    return GOLDEN / ("-".join(word.removeprefix("--") for word in arguments) + ".txt")
+
+
+@pytest.mark.parametrize("arguments", SAYINGS, ids=" ".join)
+def test_a_command_says_exactly_this(terminal: Terminal, arguments: list[str]) -> None:
+    if arguments == ["proxy", "--help"] and sys.version_info >= (3, 13):
+        pytest.skip("argparse writes an option of two spellings in another way since 3.13")
+    code, out, err = terminal.call(*arguments)
+    path = golden_of(arguments)
+    if REWRITE:
+        path.write_text(out, encoding="utf-8")
+    assert (code, err) == (0, "")
+    assert path.read_text(encoding="utf-8") == out
+
+
+def test_every_kept_text_is_still_compared() -> None:
+    """A command that is gone takes its text with it."""
+    assert {path.name for path in GOLDEN.iterdir()} == {golden_of(arguments).name for arguments in SAYINGS}
+
+
+def test_the_schema_is_json_and_describes_every_key_of_the_file(terminal: Terminal) -> None:
+    code, out, _ = terminal.call("schema")
+    schema = json.loads(out)
+    assert (code, schema["$schema"]) == (0, "https://json-schema.org/draft/2020-12/schema")
+    assert set(schema["properties"]) == {setting.key for setting in settings_of(Document)}
+
+
+def test_the_version_is_the_one_of_the_project(terminal: Terminal) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert terminal.call("version") == (0, f"brownout {project['version']}\n", "")
+
+
+@pytest.mark.parametrize("what", ["faults", "probes", "measures", "weaknesses"])
+def test_every_catalog_is_there_for_programs_too(terminal: Terminal, what: str) -> None:
+    """Each entry with its name and its summary, in the order in which people read them."""
+    _, listed, _ = terminal.call(what)
+    code, out, _ = terminal.call(what, "--json")
+    record = json.loads(out)
+    assert (code, record["version"]) == (0, 1)
+    assert [entry["name"] for entry in record[what]] == [line.split()[0] for line in listed.splitlines()]
+    assert all(entry["summary"] for entry in record[what])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["faults", "proces_kill"], "process_kill"),
+        (["measures", "tfft"], "ttft"),
+        (["explain", "unknown-falt"], "unknown-fault"),
+    ],
+)
+def test_a_slip_of_the_keyboard_gets_the_right_word(terminal: Terminal, arguments: list[str], hint: str) -> None:
+    code, out, err = terminal.call(*arguments)
+    assert (code, out, hint in err) == (64, "", True)

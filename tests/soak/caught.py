@@ -1,0 +1,46 @@
+"""Which experiment catches which planted weakness, and by which claim."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from drill import ROOT
+
+from chaos.spec.model import Experiment
+from chaos.wiring import read_experiment
+
+EXPERIMENTS = ROOT / "experiments"
+
+
+@dataclass(frozen=True)
+class Catch:
+    """With `weakness` planted, `experiment` is refuted, and `hypothesis` is among the claims that fall."""
+
+    weakness: str
+    experiment: str
+    hypothesis: str
+
+
+CATCHES = (
+    Catch("breaker_missing", "retrieval/vector_store_outage", "breaker opens"),
+    Catch("retries_without_budget", "load/retry_storm", "no pile-on in the spell"),
+)
+
+
+def stale(weaknesses: Collection[str]) -> list[str]:
+    """What is wrong with the table itself: a weakness that nothing catches, a name that has changed."""
+    named = {catch.weakness for catch in CATCHES}
+    missing = [f"no experiment is named to catch the weakness {name}" for name in weaknesses if name not in named]
+    unknown = [f"there is no weakness {name}" for name in sorted(named - set(weaknesses))]
+    return [*missing, *unknown, *(why for catch in CATCHES if (why := _stale_claim(catch)))]
+
+
+def _stale_claim(catch: Catch) -> str | None:
+    experiment = read_experiment(EXPERIMENTS / f"{catch.experiment}.yaml", ROOT)
+    if not isinstance(experiment, Experiment):
+        return f"{catch.experiment} is not a good file: {experiment[0].headline}"
+    names = [hypothesis.name for hypothesis in experiment.hypotheses]
+    if catch.hypothesis in names:
+        return None
+    return f"{catch.experiment} has no hypothesis `{catch.hypothesis}`; there are: {', '.join(names)}"

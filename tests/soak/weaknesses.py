@@ -1,0 +1,149 @@
+"""`make weaknesses`: every planted mistake is caught by the claim that should catch it; the hardened stack makes none.
+
+    python tests/soak/weaknesses.py [--seed N] [--to FILE]
+
+Writes docs/weaknesses.md. The exit code is 1 when a weakness is not caught, or when the hardened stack is not upheld by
+every experiment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "system"), str(HERE.parent / "spec")]
+
+from caught import CATCHES, EXPERIMENTS, Catch, stale
+from drill import ROOT, Drill
+from judging import claim_of, is_caught, not_upheld, run_verdict, told
+from matrix import bring_up, own_place
+
+Verdict = Mapping[str, Any]
+
+_PAGE = """\
+# Weaknesses
+
+Mistakes that can be planted in the bundled stack, and the experiment that catches each. `make weaknesses` runs all this
+and writes this page: once with each mistake planted, then every experiment on the hardened stack, which must be upheld.
+
+| weakness | what it is | experiment | hypothesis that catches it | bound | hardened | planted |
+| --- | --- | --- | --- | --- | --- | --- |
+{caught}
+
+| experiment on the hardened stack | verdict |
+| --- | --- |
+{hardened}
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One run and what is wrong with its outcome (None: as it should be)."""
+
+    verdict: Verdict
+    wrong: str | None
+
+
+def known_weaknesses(drill: Drill) -> dict[str, str]:
+    """Name to summary, from the command line, so that a new one without a catch cannot be overlooked."""
+    found = json.loads(drill.call("weaknesses", "--json").stdout)["weaknesses"]
+    return {weakness["name"]: weakness["summary"] for weakness in found}
+
+
+def run_planted(drill: Drill, seed: int) -> dict[Catch, Shown]:
+    """Run the experiment of every catch on a stack with its weakness."""
+    shown: dict[Catch, Shown] = {}
+    for catch in CATCHES:
+        file = EXPERIMENTS / f"{catch.experiment}.yaml"
+        code, verdict = run_verdict(drill, file, seed, drill.runs, "--weakness", catch.weakness)
+        claim = told(claim_of(verdict, catch))
+        shown[catch] = Shown(verdict, None if is_caught(code, verdict, catch) else f"exit code {code}; {claim}")
+        say(f"planted   {catch.weakness} in {catch.experiment}: {shown[catch].wrong or claim}")
+    return shown
+
+
+def run_hardened(drill: Drill, seed: int) -> dict[str, Shown]:
+    """Run every experiment on one stack without weaknesses."""
+    bring_up(drill)
+    shown: dict[str, Shown] = {}
+    for file in sorted(path for path in EXPERIMENTS.rglob("*.yaml") if "gamedays" not in path.parts):
+        code, verdict = run_verdict(drill, file, seed, drill.runs)
+        name = file.relative_to(EXPERIMENTS).with_suffix("").as_posix()
+        shown[name] = Shown(verdict, not_upheld(code, verdict))
+        say(f"hardened  {name}: {shown[name].wrong or 'upheld'}")
+    return shown
+
+
+def page(summaries: Mapping[str, str], planted: Mapping[Catch, Shown], hardened: Mapping[str, Shown]) -> str:
+    """docs/weaknesses.md."""
+    rows = [
+        _row(catch, summaries[catch.weakness], shown, hardened[catch.experiment]) for catch, shown in planted.items()
+    ]
+    verdicts = [f"| {name} | {shown.verdict['verdict']} |" for name, shown in hardened.items()]
+    return _PAGE.format(caught="\n".join(rows), hardened="\n".join(verdicts))
+
+
+def _row(catch: Catch, summary: str, planted: Shown, hardened: Shown) -> str:
+    weak, strong = claim_of(planted.verdict, catch), claim_of(hardened.verdict, catch)
+    bound = ", ".join(f"{word.replace('_', ' ')} {_quantity(value, weak)}" for word, value in weak["bound"].items())
+    cells = (f"`{catch.weakness}`", summary, catch.experiment, catch.hypothesis, bound, _value(strong), _value(weak))
+    return f"| {' | '.join(cells)} |"
+
+
+def _value(hypothesis: Mapping[str, Any]) -> str:
+    """What was found; what never came is told by how long was waited for it."""
+    if hypothesis["value"] is not None:
+        return f"{hypothesis['verdict']}: {_quantity(hypothesis['value'], hypothesis)}"
+    low = (hypothesis["interval"] or (None,))[0]
+    waited = "" if low is None else f" in {_quantity(low, hypothesis)}"
+    return f"{hypothesis['verdict']}: never{waited}"
+
+
+def _quantity(value: float, hypothesis: Mapping[str, Any]) -> str:
+    if hypothesis["unit"] == "ratio":
+        return f"{100 * value:.3g}%"
+    return f"{value:.3g}s" if hypothesis["unit"] == "duration" else f"{value:.3g}"
+
+
+def troubles(planted: Mapping[Catch, Shown], hardened: Mapping[str, Shown]) -> list[str]:
+    """Everything that did not come out as it should."""
+    return [
+        *(f"{c.weakness} is not caught by {c.experiment}: {s.wrong}" for c, s in planted.items() if s.wrong),
+        *(f"the hardened stack is not upheld by {name}: {s.wrong}" for name, s in hardened.items() if s.wrong),
+    ]
+
+
+def say(text: str) -> None:
+    """To whoever waits."""
+    print(text, flush=True)  # noqa: T201  the command's own output
+
+
+def main(arguments: Iterable[str]) -> int:
+    """Run, write the page, judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--to", type=Path, default=ROOT / "docs" / "weaknesses.md", metavar="FILE")
+    options = parser.parse_args(list(arguments))
+    with own_place() as drill:
+        summaries = known_weaknesses(drill)
+        if old := stale(summaries):
+            say("\n".join(f"tests/soak/caught.py: {why}" for why in old))
+            return 1
+        planted = run_planted(drill, options.seed)
+        hardened = run_hardened(drill, options.seed)
+    text = page(summaries, planted, hardened)
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    options.to.write_text(text)
+    wrong = troubles(planted, hardened)
+    say("\n".join([text, *wrong]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
