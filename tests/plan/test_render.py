@@ -1,0 +1,54 @@
+"""The plan as text, whole."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_make_plan import entry, planned
+
+from chaos.plan.render import render
+from chaos.spec.model import Selector
+
+EXPECTED = """\
+T
+  experiment   x/y
+  stack        bundled (profile embedded)
+  seed         7
+  fingerprint  {fingerprint}
+  lasts        28s of load, then the drain
+
+load
+  chat: 10/s poisson on chat (small-talk), patient clients
+
+faults
+  poke: poke (depth 1s)
+    harms      engine-a (engine on gpu-1)
+    from       10s to 18s, lease 12s
+    seen by    an eye
+    fidelity   process
+
+timeline
+      0.00s  open window   baseline
+      9.00s  arm           poke
+     10.00s  close window  baseline
+     10.00s  inject        poke
+     10.00s  open window   fault
+     10.00s  open window   poke
+     16.50s  look          poke
+     18.00s  close window  fault
+     18.00s  close window  poke
+     18.00s  revert        poke
+     18.00s  open window   recovery
+     24.00s  close window  recovery
+     24.00s  open window   settled
+     28.00s  close window  settled
+
+hypotheses
+"""
+
+
+def test_the_whole_text_of_a_plan() -> None:
+    plan = planned(entry(Selector(name="engine-a")))
+    assert EXPECTED.format(fingerprint=plan.fingerprint) == render(plan)
