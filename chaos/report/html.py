@@ -142,7 +142,10 @@ def _findings(facts: Facts) -> str:
 
 
 def _picture(facts: Facts) -> str:
-    legend = "Shaded: a fault in force. Dotted: an event told by the stack; the timeline below says which."
+    legend = (
+        "Shaded: a fault in force. Dotted: an event told by the stack; the timeline below says which. "
+        "A wait at the upper edge never ended."
+    )
     return f'<h2>The run</h2>\n<div class="wide">{to_svg(facts)}</div>\n{_quiet(legend)}'
 
 

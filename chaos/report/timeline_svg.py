@@ -45,7 +45,7 @@ def to_svg(facts: Facts) -> str:
     success = share_signal(SUCCESS, rising_is_good=True).slices(view, None, start, load_end)
     median = wait_signal(ttft_s, 0.5).slices(view, None, start, load_end)
     tail = wait_signal(ttft_s, 0.99).slices(view, None, start, load_end)
-    ceiling = _ceiling(tail)
+    ceiling = _ceiling(np.concatenate((median, tail)))
     body = [
         *_shades(facts, seconds),
         *_names(facts, seconds),

@@ -137,6 +137,17 @@ def test_the_picture_is_xml_with_every_point_inside(case: str) -> None:
             assert 0 <= float(y) <= height
 
 
+def test_a_median_far_above_the_usual_is_drawn_to_scale_while_the_tail_never_ends() -> None:
+    """The p99 of the outage is endless; the p50 of 2.7s sets the scale."""
+    assert ">3s</text>" in to_svg(facts_of(CASES["refuted_pile_on"].evidence()))
+
+
+def test_the_replay_command_can_be_copied_as_it_stands() -> None:
+    page = to_markdown(facts_of(CASES["refuted_pile_on"].evidence()))
+    expected = "brownout run experiments/retrieval/vector_store_outage.yaml --profile embedded --seed 7 "
+    assert f"\n{expected}--weakness breaker_missing\n" in page
+
+
 def test_junit_counts_what_it_holds() -> None:
     suite = parsed(to_junit(facts_of(CASES["refuted_pile_on"].evidence()).verdict))[0]
     assert suite.attrib["tests"] == str(len(suite.findall("testcase")))

@@ -46,7 +46,7 @@ def told(hypothesis: Mapping[str, Any]) -> str:
 
 
 def not_upheld(code: int, verdict: Mapping[str, Any]) -> str | None:
-    """Why a run is not upheld: the preconditions that did not hold, else every hypothesis that is not; None when it is."""
+    """Why a run is not upheld: preconditions that did not hold, else the hypotheses that are not; None when it is."""
     if (code, verdict["verdict"]) == (0, "upheld"):
         return None
     reasons = [f"{p['name']} did not hold: {p['why']}" for p in verdict["preconditions"] if not p["held"]]
