@@ -29,10 +29,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("name", nargs="?", metavar="NAME")
-        command.add_argument("--json", action="store_true")
+        command.add_argument("--json", action="store_true", help="for programs")
         command.set_defaults(run=_catalog(name, entries))
     planted = commands.add_parser("weaknesses", help="the mistakes that can be planted in the bundled stack")
-    planted.add_argument("--json", action="store_true")
+    planted.add_argument("--json", action="store_true", help="for programs")
     planted.set_defaults(run=_weaknesses)
     meaning = commands.add_parser("explain", help="why a diagnostic exists, with a good example")
     meaning.add_argument("code", metavar="CODE")

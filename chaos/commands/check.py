@@ -18,7 +18,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the command."""
     command = commands.add_parser("check", help="validate experiment files; all problems at once")
     command.add_argument("files", nargs="+", metavar="FILE", help="experiment files, or folders of them")
-    command.add_argument("--format", choices=[*_RENDER, "json"], default="full")
+    command.add_argument("--format", choices=[*_RENDER, "json"], default="full", help="how problems are shown")
     command.add_argument("--json", action="store_const", const="json", dest="format", help="the same as --format json")
     command.set_defaults(run=run)
 

@@ -22,7 +22,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     judge.set_defaults(run=_judge)
     report = commands.add_parser("report", help="write a stored run up again and print one of its reports")
     report.add_argument("run_dir", metavar="RUN_DIR")
-    report.add_argument("--format", choices=[*_FILES], default="md")
+    report.add_argument("--format", choices=[*_FILES], default="md", help="which report to print (default md)")
     report.set_defaults(run=_report)
 
 

@@ -30,7 +30,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--seed", type=int, default=1, help="draws the targets and the arrivals (default 1)")
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
     command.add_argument("--inventory", metavar="FILE", help="plan against this inventory, not the stack that is up")
-    command.add_argument("--json", action="store_true")
+    command.add_argument("--json", action="store_true", help="for programs")
     command.set_defaults(run=run)
 
 

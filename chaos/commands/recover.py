@@ -23,7 +23,7 @@ STOP_WITHIN_S = 30.0
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the commands."""
     again = commands.add_parser("recover", help="revert whatever a dead run left; safe at any time, safe to repeat")
-    again.add_argument("--json", action="store_true")
+    again.add_argument("--json", action="store_true", help="for programs")
     again.set_defaults(run=_recover)
     stop = commands.add_parser("stop", help="end the run that is going on; it reverts and writes its report")
     stop.set_defaults(run=_stop)

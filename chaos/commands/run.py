@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the command."""
     command = commands.add_parser("run", help="attack, prove, judge, write up")
     command.add_argument("files", nargs="+", metavar="FILE", help="experiment files, or folders of them")
-    command.add_argument("--profile", choices=["embedded"], default="embedded")
+    command.add_argument("--profile", choices=["embedded"], default="embedded", help="how the parts are realised")
     command.add_argument("--seed", type=int, default=1, help="draws targets and arrivals (default 1)")
     command.add_argument("--out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
     command.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")

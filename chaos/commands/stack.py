@@ -20,15 +20,15 @@ from chaos.wiring import faults_in_force, standing_stack
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the commands."""
     up = commands.add_parser("up", help="start the bundled stack and wait until it serves")
-    up.add_argument("--profile", choices=["embedded"], default="embedded")
+    up.add_argument("--profile", choices=["embedded"], default="embedded", help="how the parts are realised")
     up.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
-    up.add_argument("--json", action="store_true")
+    up.add_argument("--json", action="store_true", help="for programs")
     up.set_defaults(run=_run(_up))
     down = commands.add_parser("down", help="stop the bundled stack")
-    down.add_argument("--json", action="store_true")
+    down.add_argument("--json", action="store_true", help="for programs")
     down.set_defaults(run=_run(_down))
     status = commands.add_parser("status", help="what is running, what is broken on purpose, and who runs")
-    status.add_argument("--json", action="store_true")
+    status.add_argument("--json", action="store_true", help="for programs")
     status.set_defaults(run=_run(_status))
 
 

@@ -1,9 +1,9 @@
 """What must be true before any number means anything; what is not makes the run inconclusive.
 
 The limits, and why: at least 99 % of the planned requests sent, because a smaller shortfall moves a ratio by less
-than its interval at the sizes we ask for; a p99 lateness of at most 250 ms, a quarter of the one-second slices that
+than its interval at the sizes we ask for; a p99 lateness of at most 500 ms, half of the one-second slices that
 recovery is measured in (latency counts from the intended send, so lateness can only make the stack look worse, never
-better); at most 1 % indeterminate requests, because those are left out of ratios and could carry a verdict either
+better, and a shared CI machine stalls for a few hundred milliseconds now and then); at most 1 % indeterminate requests, because those are left out of ratios and could carry a verdict either
 way.
 """
 
@@ -19,7 +19,7 @@ from chaos.verdict.statistics import quantile
 from chaos.verdict.view import UNDECIDED, first_attempts
 
 LEAST_SENT = 0.99
-MOST_LATENESS_S = 0.25
+MOST_LATENESS_S = 0.5
 MOST_INDETERMINATE = 0.01
 
 
@@ -94,7 +94,7 @@ def load_delivered(evidence: Evidence) -> Precondition:
         return Precondition("load delivered", held=False, why="nothing was sent")
     late_s = quantile(np.asarray((samples.sent_s - samples.intended_s)[first]), 0.99)
     held = sent >= LEAST_SENT * planned and late_s <= MOST_LATENESS_S
-    return Precondition("load delivered", held, f"{sent} of {planned} requests sent, p99 {late_s * 1e3:.1f} ms late")
+    return Precondition("load delivered", held, f"{sent} of {planned} requests sent, p99 {late_s * 1e3:.1f}ms late")
 
 
 def answers_known(evidence: Evidence) -> Precondition:

@@ -70,7 +70,7 @@ def test_without_its_preconditions_nothing_is_upheld_or_refuted() -> None:
     [
         (Story(replaced={"gate": {"held": False, "why": "503"}}), "gate held"),
         (Story(left_out=frozenset({"run_finished"})), "ran to its end"),
-        (Story(lateness_s=0.3), "load delivered"),
+        (Story(lateness_s=0.6), "load delivered"),
         (Story(sent=0.9), "load delivered"),
         (Story(replaced={"load_started": {"loads": [{"name": "chat", "planned": 999}]}}), "books balance"),
         (Story(replaced={"fault_still": {"seen": False, "what": "it is back already"}}), "fault outage confirmed"),
