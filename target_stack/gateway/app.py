@@ -116,7 +116,8 @@ def _begin(request: web.Request, limit_s: float) -> Call:
     gateway = request.app[GATEWAY]
     if gateway.draining:
         raise gateway.admission.refuse("draining")
-    if is_resend(request.headers.get(RESEND_HEADER)) and not gateway.budget.take_retry():
+    resend = is_resend(request.headers.get(RESEND_HEADER))
+    if resend and not gateway.budget.take_retry():
         raise gateway.admission.refuse("retry_budget")
     now = gateway.telemetry.clock()
     return Call(
@@ -125,6 +126,7 @@ def _begin(request: web.Request, limit_s: float) -> Call:
         arrived=now,
         deadline=Deadline.of(now, limit_s, deadline_ms(request.headers.get(HEADER))),
         priority=priority_of(request.headers.get("x-priority")),
+        resend=resend,
     )
 
 
@@ -219,6 +221,8 @@ async def _forward(
     request: web.Request, service: Service, call: Call, path: str, body: dict[str, Any]
 ) -> web.StreamResponse:
     dependency, http = service
+    if not call.resend:
+        request.app[GATEWAY].budget.first_try()  # resends on every route are paid from the one budget
     passed = {key: request.headers[key] for key in _PASSED_ON if key in request.headers}
     try:
         status, reply = await dependency.call(call.deadline, lambda: http.post(path, body, call, passed))

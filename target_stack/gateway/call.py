@@ -14,13 +14,16 @@ _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 
 @dataclass(frozen=True)
 class Call:
-    """One request on its way. `arrived` is monotonic; `trace_id` is 32 hex digits (W3C trace context)."""
+    """One request on its way. `arrived` is monotonic; `trace_id` is 32 hex digits (W3C trace context); a `resend` is
+    the client's own retry, which earns no further ones.
+    """
 
     trace_id: str
     arrived: float
     deadline: Deadline
     priority: Priority
     parent_id: str
+    resend: bool = False
 
     def headers(self, now: float) -> dict[str, str]:
         """Headers for the next hop."""

@@ -105,7 +105,8 @@ class Dispatcher:
         Raises NoAnswer, and EngineFailure (rejected) when the request itself is at fault.
         """
         tried: list[str] = []
-        self._budget.first_try()
+        if not call.resend:
+            self._budget.first_try()
         while True:
             picked = self._pool.pick(self._telemetry.clock(), tried)
             if picked is None:

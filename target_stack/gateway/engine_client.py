@@ -68,15 +68,16 @@ class EngineStream:
 
     async def finish(self) -> None:
         """Give the connection back when the answer was read to its end, else close it."""
-        if self._over and self._judge.finished:
-            try:
+        try:
+            if self._over and self._judge.finished:
                 async with asyncio.timeout(_LAST_BYTES_S):
                     while await self._response.content.readany():
                         pass
                 self._response.release()
-            except (TimeoutError, aiohttp.ClientError):
-                pass  # closed below, so the connection is not used again
-        self._response.close()
+        except (TimeoutError, aiohttp.ClientError, OSError):
+            pass  # closed below, so the connection is not used again
+        finally:
+            self._response.close()  # also when the client, now with its whole answer, leaves and cancels us
 
     async def _read_in_time(self) -> list[Frame]:
         silent_until = (self._last_progress or self._clock()) + self._budget.inter_token_s
@@ -130,7 +131,8 @@ class EngineClient:
     def give_up_waiting(self) -> None:
         """End every try that has no token yet, as its time limit would: the engine is known to be gone or frozen."""
         for limit in self._silent:
-            limit.reschedule(self._clock())
+            if not limit.expired():  # one that has just run out belongs to a try that is about to be told
+                limit.reschedule(self._clock())
 
     async def start(
         self,

@@ -110,7 +110,7 @@ class GatewayMetrics:
             "Calls to dependencies, probes not counted.",
             ("dependency", "replica", "kind"),
         )
-        self.shed = Counter("gateway_shed_total", "Requests refused before any work.", ("reason",))
+        self.shed = Counter("gateway_shed_total", "Refused before any work: queue, drain, retry_budget.", ("reason",))
         self.fallback = Counter("gateway_fallback_total", "Answers from further down the fallback chain.", ("reason",))
         self.probes = Counter("gateway_probes_total", "One-token probes of ejected replicas.", ("replica", "result"))
         self.ttft = Histogram("gateway_ttft_seconds", "From arrival to the first token of the answer.")

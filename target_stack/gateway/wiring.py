@@ -62,6 +62,8 @@ async def open_gateway(config: GatewayConfig, clock: Clock, rng: random.Random) 
         finally:
             watch.cancel()
             await asyncio.wait({watch})
+            if not watch.cancelled():
+                watch.result()  # a watch that broke is not passed over in silence
 
 
 class _Builder:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.system
 
 HELD_S = 0.15
 HELD_MS = 150
+LONG_S = 8  # longer than any hiccup of a busy machine
 
 
 @pytest.fixture
@@ -54,8 +55,9 @@ def test_latency_acts_on_an_open_connection_and_follows_updates(edge: Edge, clie
     assert client.ask() >= HELD_S
     edge.update(toxic, latency=2 * HELD_MS)
     assert client.ask() >= 2 * HELD_S
+    edge.update(toxic, latency=1000 * LONG_S)
     edge.remove(toxic)
-    assert client.ask() < HELD_S
+    assert client.ask() < LONG_S
 
 
 def test_latencies_of_both_directions_add_up(edge: Edge, client: Client) -> None:
@@ -65,10 +67,10 @@ def test_latencies_of_both_directions_add_up(edge: Edge, client: Client) -> None
 
 
 def test_connecting_is_not_delayed(edge: Edge) -> None:
-    edge.add("latency", latency=2000)
+    edge.add("latency", latency=1000 * LONG_S)
     started = time.monotonic()
     with edge.connect():
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < LONG_S
 
 
 @pytest.mark.parametrize("change", ["update", "remove"])
@@ -81,14 +83,14 @@ def test_a_held_chunk_is_released_when_its_toxic_changes(edge: Edge, client: Cli
 
 
 def test_pipelined_chunks_keep_their_order_under_jitter(edge: Edge, client: Client) -> None:
-    edge.add("latency", latency=40, jitter=30)
+    edge.add("latency", latency=150, jitter=100)
     sent = b"".join(b"%02d" % n for n in range(20))
     started = time.monotonic()
     for n in range(20):
         client.sock.sendall(b"%02d" % n)
         time.sleep(0.002)
     assert client.read(len(sent)) == sent
-    assert time.monotonic() - started < 20 * 0.04, "delays of pipelined chunks overlap"
+    assert time.monotonic() - started < 20 * 0.15, "delays of pipelined chunks overlap"
 
 
 def test_disabling_closes_open_connections_and_refuses_new_ones_until_enabled_again(edge: Edge, client: Client) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -177,14 +178,23 @@ def _ended(pid: int) -> bool:
     return ProcFs().identify(pid) is None
 
 
-def _harness(folder: Path, pid: int) -> subprocess.Popen[str]:
-    """A process that does what a harness does: watchdog, lease, inject, and then waits."""
-    return subprocess.Popen(
+def _is_frozen(pid: int) -> bool:
+    return ProcFs().state(ProcFs().identify(pid)) == "T"
+
+
+@contextmanager
+def _harness(folder: Path, pid: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that does what a harness does: watchdog, lease, inject, and then waits; `pid` is frozen by then."""
+    with subprocess.Popen(
         [sys.executable, "-c", HARNESS, str(folder), str(pid)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # a failed test must not wait for it
 
 
 HARNESS = """
@@ -218,10 +228,9 @@ asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
 def test_a_frozen_process_runs_again_within_two_seconds_after_the_harness_is_killed(tmp_path: Path, sleeper) -> None:
     with _harness(tmp_path, sleeper.pid) as harness:
         watchdog_pid = int(harness.stdout.readline())
-        frozen = ProcFs().identify(sleeper.pid)
-        assert ProcFs().state(frozen) == "T"
+        _eventually(lambda: _is_frozen(sleeper.pid), within_s=10)  # SIGSTOP acts when the process is next scheduled
         harness.kill()
-        _eventually(lambda: ProcFs().state(frozen) != "T", within_s=2)
+        _eventually(lambda: not _is_frozen(sleeper.pid), within_s=2)
     _eventually(lambda: _ended(watchdog_pid), within_s=10)
     assert LeaseStore(tmp_path / "leases", LocalFiles()).list().leases == ()
     steps = [json.loads(line)["step"] for line in (tmp_path / "watchdog.jsonl").read_text().splitlines()]
@@ -232,13 +241,12 @@ def test_a_frozen_process_runs_again_within_two_seconds_after_the_harness_is_kil
 def test_signals_of_a_terminal_do_not_end_the_watchdog_and_sigterm_reverts(tmp_path: Path, sleeper) -> None:
     with _harness(tmp_path, sleeper.pid) as harness:
         watchdog_pid = int(harness.stdout.readline())
-        frozen = ProcFs().identify(sleeper.pid)
+        _eventually(lambda: _is_frozen(sleeper.pid), within_s=10)
         os.kill(watchdog_pid, signal.SIGINT)
         os.kill(watchdog_pid, signal.SIGHUP)
-        assert ProcFs().state(frozen) == "T"
+        assert _is_frozen(sleeper.pid)
         os.kill(watchdog_pid, signal.SIGTERM)
-        _eventually(lambda: ProcFs().state(frozen) != "T", within_s=2)
-        harness.kill()
+        _eventually(lambda: not _is_frozen(sleeper.pid), within_s=2)
 
 
 @pytest.mark.system

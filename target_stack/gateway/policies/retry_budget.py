@@ -10,14 +10,13 @@ from typing import Protocol
 
 from target_stack.gateway.policies.settings import RetryBudgetSettings
 
-
 RESEND_HEADER = "x-stainless-retry-count"
 """How OpenAI's SDKs number their attempts: 0 for the first, 1 for the first resend."""
 
 
 def is_resend(header: str | None) -> bool:
     """Whether a client says that it has sent this request before; nonsense is taken for a first try."""
-    return header is not None and header.isascii() and header.isdigit() and int(header) > 0
+    return header is not None and header.isascii() and header.isdigit() and header.strip("0") != ""
 
 
 class RetryBudgetPolicy(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("real_time")]
 
 
 def free_port() -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from target_stack.gateway.policies.retry_budget import TokenBucketBudget, UnlimitedBudget, make_retry_budget
+from target_stack.gateway.policies.retry_budget import TokenBucketBudget, UnlimitedBudget, is_resend, make_retry_budget
 from target_stack.gateway.policies.settings import RetryBudgetSettings
 
 RULES = RetryBudgetSettings(ratio=0.1, burst=5)
@@ -55,3 +56,13 @@ def test_the_unlimited_budget_always_pays() -> None:
     budget = make_retry_budget(RetryBudgetSettings(kind="unlimited"))
     assert isinstance(budget, UnlimitedBudget)
     assert all(budget.take_retry() for _ in range(1000))
+
+
+@pytest.mark.parametrize("header", ["1", "01", "10", "9" * 5000])
+def test_a_count_above_zero_is_a_resend(header: str) -> None:
+    assert is_resend(header)
+
+
+@pytest.mark.parametrize("header", [None, "", "0", "000", "-1", "+1", "1.5", " 1", "1_0", "soon", "\u0661", "\u00b2"])
+def test_zero_and_nonsense_are_first_tries(header: str | None) -> None:
+    assert not is_resend(header)

@@ -1,0 +1,83 @@
+"""Answers over documents, and what is left of them when the store or the embedder fails."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+
+async def test_rag_sends_the_documents_and_names_them(serve: Any) -> None:
+    async with serve() as stack:
+        reply = await stack.chat(route="rag")
+        asked = (stack.a.asked or stack.b.asked)[0]["messages"]
+        assert reply.headers["x-documents"] == "doc-17,doc-3"
+        assert asked[0]["role"] == "system"
+        assert asked[1]["content"] == (
+            "Context:\n[doc-17] Headphones can be returned within 45 days.\n[doc-3] Shipping is free.\n\nQuestion: Hi?"
+        )
+        assert stack.embedder.calls[0][1] == {"input": ["Hi?"]}
+
+
+@pytest.mark.parametrize("how", ["store_dead", "store_frozen", "embedder_dead", "embedder_slow", "embedder_broken"])
+async def test_without_retrieval_the_answer_comes_soon_and_says_so(serve: Any, how: str) -> None:
+    async with serve() as stack:
+        await stack.chat(route="rag")  # connections are open before the fault
+        if how == "store_dead":
+            await stack.store.stop()
+        elif how == "embedder_dead":
+            await stack.embedder.stop()
+        stack.store.frozen = how == "store_frozen"
+        stack.embedder.delay_s = 30.0 if how == "embedder_slow" else 0.0
+        stack.embedder.status = 500 if how == "embedder_broken" else 200
+        reply = await stack.chat(route="rag")
+        assert (reply.status, reply.content, reply.headers["x-degraded"]) == (200, "Hello there", "no_retrieval")
+        assert reply.took_s < 2.0
+
+
+async def test_the_breaker_of_the_store_opens_half_opens_and_closes_in_order_of_time(serve: Any) -> None:
+    async with serve() as stack:
+        await stack.store.stop()
+        for _ in range(5):
+            await stack.chat(route="rag")
+        assert (
+            'gateway_breaker_state{dependency="vector-store",replica="vector-store"} 2'
+            in (await stack.get("/metrics")).text
+        )
+        await stack.store.start()
+
+        for _ in range(200):  # traffic is what makes an open breaker ask again
+            await stack.chat(route="rag")
+            if stack.events("breaker_closed"):
+                break
+            await asyncio.sleep(0.02)
+        assert "x-degraded" not in (await stack.chat(route="rag")).headers
+        told = (await stack.get("/debug/events?after=0")).json["events"]
+        mine = [event for event in told if event.get("dependency") == "vector-store"]
+        assert [event["name"] for event in mine] == ["breaker_opened", "breaker_half_open", "breaker_closed"]
+        assert [event["mono"] for event in mine] == sorted(event["mono"] for event in mine)
+        assert (await stack.get(f"/debug/events?after={told[-1]['seq']}")).json == {
+            "events": [],
+            "last": told[-1]["seq"],
+        }
+
+
+async def test_the_store_gets_no_calls_while_its_breaker_is_open(serve: Any) -> None:
+    async with serve(breaker={"consecutive_failures": 3, "open_s": 60}) as stack:
+        await stack.store.stop()
+        for _ in range(20):
+            await stack.chat(route="rag")
+        calls = stack.gateway.telemetry.metrics.upstream_calls.value("vector-store", "vector-store", "first")
+        assert calls == 3
+
+
+async def test_a_missing_breaker_calls_a_dead_store_every_time(serve: Any) -> None:
+    async with serve(breaker={"kind": "none"}) as stack:
+        await stack.store.stop()
+        for _ in range(20):
+            await stack.chat(route="rag")
+        assert stack.gateway.telemetry.metrics.upstream_calls.value("vector-store", "vector-store", "first") == 20
+        assert stack.events("breaker_opened") == []
