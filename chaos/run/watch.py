@@ -31,13 +31,17 @@ class ProbeWatch:
 
     async def run(self, until: asyncio.Event) -> None:
         """Observe until told to end, then once more. Raises OSError when evidence cannot be written."""
+        began = self.host.clock.now()
         pairs = [(probe, target) for probe in self.probes for target in self.targets if probe.applies_to(target)]
         async with asyncio.TaskGroup() as group:
-            for probe, target in pairs:
-                group.create_task(self._observe(probe, target, until))
+            for place, (probe, target) in enumerate(pairs, start=1):
+                first = began + probe.period_s * place / (len(pairs) + 1)
+                group.create_task(self._observe(probe, target, first, until))
 
-    async def _observe(self, probe: Probe, target: Target, until: asyncio.Event) -> None:
-        when = self.host.clock.now()
+    async def _observe(self, probe: Probe, target: Target, first: float, until: asyncio.Event) -> None:
+        """Looks are spread over the period: all at once they would hold up arrivals and injects due that second."""
+        when = first
+        await self._sleep(when, until)
         while not until.is_set():
             self._note(await probe.read(target, self.host))
             when = max(when + probe.period_s, self.host.clock.now())

@@ -59,18 +59,18 @@ def watched(answer: Callable[[int], Reading], for_s: float) -> tuple[list[Readin
 
 
 def test_a_target_is_read_once_a_period_and_once_more_at_the_end() -> None:
-    rows, _ = watched(lambda n: Reading("scripted", "a", {"looks": float(n)}), 2.5)
-    assert [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0), (2.5, 4.0)] == [(row.t, row.value) for row in rows]
+    rows, _ = watched(lambda n: Reading("scripted", "a", {"looks": float(n)}), 2.75)
+    assert [(0.5, 1.0), (1.5, 2.0), (2.5, 3.0), (2.75, 4.0)] == [(row.t, row.value) for row in rows]
 
 
 def test_only_the_first_failure_of_a_row_is_told() -> None:
     failing = {2, 3, 5}
     _, journal = watched(lambda n: Reading("scripted", "a", error="refused" if n in failing else None), 5.5)
-    assert [(1.0, "refused"), (4.0, "refused")] == [(line["t"], line["why"]) for line in journal.of("probe_failed")]
+    assert [(1.5, "refused"), (4.5, "refused")] == [(line["t"], line["why"]) for line in journal.of("probe_failed")]
 
 
 def test_an_event_keeps_the_time_at_which_the_stack_says_it_happened_whatever_else_it_says() -> None:
     event: dict[str, Any] = {"seq": 7, "mono": 1000.25, "name": "breaker_opened", "at": "never", "source": "nobody"}
-    _, journal = watched(lambda n: Reading("scripted", "a", events=(event,) if n == 1 else ()), 0.5)
+    _, journal = watched(lambda n: Reading("scripted", "a", events=(event,) if n == 1 else ()), 0.6)
     (line,) = journal.of("event")
     assert (0.25, "a", "breaker_opened", False) == (line["at"], line["source"], line["name"], "seq" in line)
