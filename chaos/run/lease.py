@@ -112,6 +112,10 @@ class LeaseStore:
         """Forget a lease whose fault is reverted; safe to repeat."""
         self.files.remove(self._path(lease_id))
 
+    def sweep(self, run: str) -> None:
+        """Remove leases of a dead run that it was killed in the middle of writing: nothing was injected under them."""
+        self.files.sweep(self.folder, f"{run}-")
+
     def list(self, *, run: str | None = None, stack: str | None = None) -> Stored:
         """All leases, oldest first, or those of one run or stack; damaged files are told, never raised."""
         leases: dict[str, Lease] = {}

@@ -102,6 +102,7 @@ class Watchdog:
             given_up = [lease for lease in leases if self._has_given_up(lease)]
             if self.harness != "alive" and len(given_up) == len(leases):
                 await asyncio.gather(*self._reverts.values())
+                self.store.sweep(self.run)
                 return NOT_REVERTED if given_up else NOTHING_LEFT
             await self._pause()
 

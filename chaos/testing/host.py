@@ -46,6 +46,9 @@ class InMemoryFiles:
         """Sorted names of the files directly in a folder."""
         return tuple(sorted(path.name for path in self.texts if path.parent == folder))
 
+    def sweep(self, folder: Path, prefix: str) -> None:
+        """Writes in memory are never half done."""
+
 
 class InMemoryNetwork:
     """The `Network` port: an address is a target's own or a listener of the fault proxy; all others refuse."""

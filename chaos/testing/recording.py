@@ -177,3 +177,6 @@ class _RecordedFiles:
 
     def names(self, folder: Path) -> tuple[str, ...]:
         return self.recording.do(f"names {folder}", lambda: self.inner.names(folder))
+
+    def sweep(self, folder: Path, prefix: str) -> None:
+        self.recording.do(f"sweep {folder} {prefix}", lambda: self.inner.sweep(folder, prefix), changes=True)
