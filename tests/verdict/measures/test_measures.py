@@ -157,6 +157,15 @@ def test_a_slow_start_after_the_outage_is_found_by_ttft() -> None:
     assert estimate(RecoveryTime(of="ttft"), Story(hurt=Behaviour(ttft_s=2.0), scar_s=5.0), None).value == 5.0
 
 
+def test_what_counts_as_back_is_the_users_to_say() -> None:
+    """A wait that stays within the asked margin is back at once; a share knows no such margin."""
+    slower = Story(hurt=Behaviour(ttft_s=0.4), scar_s=5.0)
+    assert estimate(RecoveryTime(of="ttft"), slower, None).value == 5.0
+    assert estimate(RecoveryTime(of="ttft", margin=Duration(0.5)), slower, None).value == 0.0
+    failing = Story(hurt=Behaviour(fail_every=2), scar_s=5.0)
+    assert estimate(RecoveryTime(margin=Duration(0.5)), failing, None).value == 5.0
+
+
 def test_answers_without_retrieval_after_the_revert_are_found_by_their_mark() -> None:
     story = Story(hurt=Behaviour(degraded="no_retrieval"), scar_s=4.0)
     assert estimate(RecoveryTime(of="degraded_ratio", reason="no_retrieval"), story, None).value == 4.0
