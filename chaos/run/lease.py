@@ -124,12 +124,11 @@ class LeaseStore:
             if not name.endswith(_SUFFIX):
                 continue
             path = self.folder / name
-            text = self.files.read(path)
-            if text is None:  # reverted by somebody between the two looks
-                continue
             try:
-                leases[name] = Lease.from_json(json.loads(text))
-            except (KeyError, TypeError, ValueError) as error:
+                text = self.files.read(path)
+                if text is not None:  # else reverted by somebody between the two looks
+                    leases[name] = Lease.from_json(json.loads(text))
+            except (OSError, KeyError, TypeError, ValueError) as error:
                 damaged[path] = Damaged(path, f"{type(error).__name__}: {error}")
         wanted = [x for x in leases.values() if run in (None, x.run) and stack in (None, x.stack)]
         wanted.sort(key=lambda lease: (lease.granted_at, lease.id))
