@@ -27,11 +27,24 @@ class Weakness:
     apply: Callable[[Config], dict[str, Any]]
 
 
-def _with_policies(changes: Config) -> Callable[[Config], dict[str, Any]]:
+def _with(**changes: Any) -> Callable[[Config], dict[str, Any]]:
     def apply(config: Config) -> dict[str, Any]:
-        return {**config, "policies": {**config.get("policies", {}), **changes}}
+        return _merged(config, changes)
 
     return apply
+
+
+def _merged(config: Config, changes: Config) -> dict[str, Any]:
+    """Changes inside a block leave the rest of the block alone, so that two weaknesses of one policy add up."""
+    return {**config, **{key: _merged_value(config.get(key), value) for key, value in changes.items()}}
+
+
+def _merged_value(old: Any, new: Any) -> Any:
+    return _merged(old, new) if isinstance(old, Mapping) and isinstance(new, Mapping) else new
+
+
+_NEVER_S = 3600.0
+_NO_LIMIT = 1_000_000
 
 
 WEAKNESSES = (
@@ -39,13 +52,69 @@ WEAKNESSES = (
         "breaker_missing",
         "The gateway has no circuit breakers: every request waits for a dependency that is known to be down.",
         "gateway",
-        _with_policies({"breaker": {"kind": "none"}}),
+        _with(policies={"breaker": {"kind": "none"}}),
+    ),
+    Weakness(
+        "breaker_never_closes",
+        "A breaker that has opened does not ask again: a dependency that is back for long stays unused.",
+        "gateway",
+        _with(policies={"breaker": {"open_s": _NEVER_S}}),
+    ),
+    Weakness(
+        "half_open_stampede",
+        "A half-open breaker lets everybody through, so that a dependency on its knees is hit by all at once.",
+        "gateway",
+        _with(policies={"breaker": {"half_open_permits": _NO_LIMIT}}),
     ),
     Weakness(
         "retries_without_budget",
         "The gateway tries four times without pause or budget, so that a slow dependency gets four times the load.",
         "gateway",
-        _with_policies({"retry_budget": {"kind": "unlimited"}, "attempts": 4, "backoff": {"kind": "none"}}),
+        _with(policies={"retry_budget": {"kind": "unlimited"}, "attempts": 4, "backoff": {"kind": "none"}}),
+    ),
+    Weakness(
+        "timeouts_contradict",
+        "The gateway waits longer for the vector store than clients wait: they leave first and no breaker ever opens.",
+        "gateway",
+        _with(
+            policies={"deadline": {"retrieval_s": 8.0, "vector_store_s": 8.0, "connect_s": 5.0, "first_token_s": 5.0}}
+        ),
+    ),
+    Weakness(
+        "health_by_status_only",
+        "Only a refusal or a failed liveness check takes a replica out: one that says 200 and computes nothing stays.",
+        "gateway",
+        _with(policies={"outlier": {"evidence": "status"}}),
+    ),
+    Weakness(
+        "stale_routing",
+        "Replicas that were taken out still get requests: the routing does not look at the list again.",
+        "gateway",
+        _with(policies={"outlier": {"routing": "everyone"}}),
+    ),
+    Weakness(
+        "replica_never_returns",
+        "A replica that was taken out is not asked again, so that every incident costs capacity until a restart.",
+        "gateway",
+        _with(policies={"outlier": {"probe_period_s": _NEVER_S}}),
+    ),
+    Weakness(
+        "queue_unbounded",
+        "The admission queue takes everybody and sends nobody away: the line grows as long as clients have patience.",
+        "gateway",
+        _with(policies={"queue": {"capacity": _NO_LIMIT, "wait_s": _NEVER_S, "backed_up_wait_s": _NEVER_S}}),
+    ),
+    Weakness(
+        "fallback_not_wired",
+        "The fallback model runs, but the gateway does not know it: without main engines it has only the fixed text.",
+        "gateway",
+        _with(fallback=None),
+    ),
+    Weakness(
+        "canned_text_empty",
+        "The last step of the fallback chain is an empty text: HTTP 200, a finish reason, and nothing to read.",
+        "gateway",
+        _with(canned_text=""),
     ),
 )
 

@@ -6,7 +6,8 @@
      "embedder": "http://...", "vector_store": "host:port", "tools": "http://...", "policies": {...}}
 
 `model` is the one name that clients may ask for. An engine or the fallback may serve it under a `model` name of its
-own. `embedder`, `vector_store` and `tools` may be null: their routes then say so.
+own. `embedder`, `vector_store` and `tools` may be null: their routes then say so. `canned_text` is what users read when
+no model answers.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from typing import Any, Self
 
 from target_stack.gateway.policies.settings import PolicySettings
 
-_KEYS = frozenset(
-    {"name", "listen", "model", "engines", "fallback", "embedder", "vector_store", "tools", "seed", "policies"}
+CANNED_TEXT = (
+    "Our assistant cannot answer at the moment. "
+    "Please contact our support team: a person will take care of your question."
 )
+_UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "tools")
+_KEYS = frozenset({"name", "listen", "model", "canned_text", *_UPSTREAMS, "seed", "policies"})
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class GatewayConfig:
     host: str
     port: int
     model: str
+    canned_text: str
     engines: tuple[Upstream, ...]
     fallback: Upstream | None
     embedder: str | None
@@ -66,6 +71,7 @@ class GatewayConfig:
             host=host,
             port=port,
             model=model,
+            canned_text=str(config.get("canned_text", CANNED_TEXT)),
             engines=engines,
             fallback=Upstream.from_config(fallback, model) if fallback else None,
             embedder=_base_url(config.get("embedder")),

@@ -15,11 +15,6 @@ from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.sse import Frame
 from target_stack.gateway.telemetry import Telemetry
 
-CANNED_TEXT = (
-    "Our assistant cannot answer at the moment. "
-    "Please contact our support team: a person will take care of your question."
-)
-
 
 class Answer(Protocol):
     """What a route needs of an answer, wherever it comes from."""
@@ -40,14 +35,15 @@ class CannedAnswer:
 
     served_by = "gateway"
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, text: str) -> None:
         self._id = f"chatcmpl-{call.trace_id}"
+        self._text = text
 
     async def frames(self) -> AsyncIterator[list[Frame]]:
         """One frame with the text, one with the finish_reason."""
         usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         yield [
-            self._frame({"role": "assistant", "content": CANNED_TEXT}, None),
+            self._frame({"role": "assistant", "content": self._text}, None),
             self._frame({}, "stop", usage=usage),
         ]
 
@@ -68,11 +64,12 @@ class CannedAnswer:
 
 
 class FallbackChain:
-    """Walks down until somebody answers; somebody always does."""
+    """Walks down until somebody answers; somebody always does: at the end stands `canned_text`."""
 
-    def __init__(self, main: Dispatcher, small: Dispatcher | None, telemetry: Telemetry) -> None:
+    def __init__(self, main: Dispatcher, small: Dispatcher | None, telemetry: Telemetry, *, canned_text: str) -> None:
         self._main = main
         self._small = small
+        self._canned_text = canned_text
         self._metrics = telemetry.metrics
 
     async def answer(self, ask: ChatRequest, call: Call) -> tuple[Answer, tuple[str, ...]]:
@@ -90,7 +87,7 @@ class FallbackChain:
             self._metrics.fallback.add("fallback_model")
             return small, ("fallback_model",)
         self._metrics.fallback.add("canned")
-        return CannedAnswer(call), ("canned",)
+        return CannedAnswer(call, self._canned_text), ("canned",)
 
     async def _small_answer(self, ask: ChatRequest, call: Call) -> LiveAnswer | None:
         if self._small is None:

@@ -56,7 +56,7 @@ class ReplicaPool:
     def pick(self, now: float, tried: Iterable[str] = ()) -> tuple[Replica, Permit] | None:
         """The best replica that may be called now, with the permit to do so; None when there is none."""
         in_flight = {name: replica.in_flight for name, replica in self._replicas.items()}
-        for name in self._balancer.order(self._outlier.admitted(), in_flight, set(tried)):
+        for name in self._balancer.order(self._outlier.routable(), in_flight, set(tried)):
             permit = self._replicas[name].breaker.acquire(now)
             if permit is not None:
                 return self._replicas[name], permit

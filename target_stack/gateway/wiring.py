@@ -100,6 +100,7 @@ class _Builder:
                 ),
                 self._small_dispatcher(small) if small else None,
                 self._telemetry,
+                canned_text=self._config.canned_text,
             ),
             retrieval=self._retrieval(embedder),
             embedder=embedder,

@@ -24,7 +24,16 @@ class Catch:
 
 CATCHES = (
     Catch("breaker_missing", "retrieval/vector_store_outage", "breaker opens"),
+    Catch("breaker_never_closes", "retrieval/vector_store_outage", "breaker closes"),
+    Catch("half_open_stampede", "retrieval/vector_store_stall", "only a trickle asks"),
     Catch("retries_without_budget", "load/retry_storm", "no pile-on in the spell"),
+    Catch("timeouts_contradict", "retrieval/vector_store_stall", "users are served"),
+    Catch("health_by_status_only", "engine/stall", "frozen replica leaves"),
+    Catch("stale_routing", "engine/unreachable", "nobody is sent there"),
+    Catch("replica_never_returns", "gpu/node_loss", "replica returns"),
+    Catch("queue_unbounded", "load/overload", "the line stays short"),
+    Catch("fallback_not_wired", "engine/all_replicas_lost", "the small model answers"),
+    Catch("canned_text_empty", "engine/no_model_left", "users get something to read"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from target_stack.gateway.policies.settings import PolicySettings
 from target_stack.weaknesses import WEAKNESSES, UnknownWeakness, find_weaknesses, plant
 
 
@@ -29,6 +30,41 @@ def test_retries_without_budget_means_four_tries_without_pause_or_budget():
         "attempts": 4,
         "backoff": {"kind": "none"},
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "changes"),
+    [
+        ("breaker_never_closes", "breaker", {"open_s": 3600.0}),
+        ("half_open_stampede", "breaker", {"half_open_permits": 1_000_000}),
+        ("health_by_status_only", "outlier", {"evidence": "status"}),
+        ("stale_routing", "outlier", {"routing": "everyone"}),
+        ("replica_never_returns", "outlier", {"probe_period_s": 3600.0}),
+        ("queue_unbounded", "queue", {"capacity": 1_000_000, "wait_s": 3600.0, "backed_up_wait_s": 3600.0}),
+    ],
+)
+def test_a_weakness_of_one_policy_changes_that_policy_and_keeps_its_other_settings(name, policy, changes):
+    original = {"policies": {"attempts": 2, policy: {"kept": 1}}}
+    planted = plant(find_weaknesses([name]), "gateway", original)
+    assert planted == {"policies": {"attempts": 2, policy: {"kept": 1, **changes}}}
+
+
+def test_timeouts_contradict_outlives_the_patience_of_clients_but_not_the_gateways_own_total():
+    limits = PolicySettings.from_config(plant(find_weaknesses(["timeouts_contradict"]), "gateway", {})["policies"])
+    impatient_s = 3.0
+    assert impatient_s < limits.deadline.connect_s
+    assert impatient_s < limits.deadline.vector_store_s <= limits.deadline.retrieval_s < limits.deadline.total_s
+
+
+def test_fallback_not_wired_and_canned_text_empty_take_one_step_of_the_chain_each():
+    original = {"fallback": {"name": "engine-small"}, "policies": {}}
+    assert plant(find_weaknesses(["fallback_not_wired"]), "gateway", original) == {"fallback": None, "policies": {}}
+    assert plant(find_weaknesses(["canned_text_empty"]), "gateway", original) == {**original, "canned_text": ""}
+
+
+def test_two_weaknesses_of_one_policy_add_up():
+    both = find_weaknesses(["breaker_never_closes", "half_open_stampede"])
+    assert plant(both, "gateway", {})["policies"] == {"breaker": {"open_s": 3600.0, "half_open_permits": 1_000_000}}
 
 
 def test_two_weaknesses_add_up_and_a_repeated_one_counts_once():

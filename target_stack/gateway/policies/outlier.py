@@ -11,6 +11,8 @@ time.
 Any token resets the counts. The last replica is never taken out: its breaker decides whether it is called. A replica
 comes back when a real one-token probe succeeds, with fresh counts, so the second ejection needs exactly as much as
 the first.
+
+Both rules can be set wrong: `evidence: status` passes over stalls and errors, `routing: everyone` ejects in name only.
 """
 
 from __future__ import annotations
@@ -43,6 +45,10 @@ class OutlierDetector:
         """Replicas in rotation, in the order of the configuration."""
         return [name for name, record in self._records.items() if record.admitted]
 
+    def routable(self) -> list[str]:
+        """Replicas that may get requests, in the order of the configuration."""
+        return list(self._records) if self._settings.routing == "everyone" else self.admitted()
+
     def ejected(self) -> list[str]:
         """Replicas out of rotation."""
         return [name for name, record in self._records.items() if not record.admitted]
@@ -74,6 +80,8 @@ class OutlierDetector:
     def _deserves(self, record: _Record, trouble: Trouble, silent_since: float) -> bool:
         if trouble == "unreachable":
             return True
+        if self._settings.evidence == "status":
+            return False
         if trouble == "stalled":
             record.stalls += 1
             return record.last_progress <= silent_since or record.stalls >= self._settings.consecutive_stalls

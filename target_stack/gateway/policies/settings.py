@@ -111,8 +111,13 @@ class LimiterSettings:
 
 @dataclass(frozen=True)
 class OutlierSettings:
-    """Ejection and restoration of replicas, and how often they are looked at."""
+    """Ejection and restoration of replicas, and how often they are looked at.
 
+    `evidence: status` believes the liveness check alone; `routing: everyone` keeps sending to replicas that are out.
+    """
+
+    evidence: Literal["progress", "status"] = "progress"
+    routing: Literal["admitted", "everyone"] = "admitted"
     consecutive_errors: int = 3
     consecutive_stalls: int = 3
     liveness_period_s: float = 0.2

@@ -329,16 +329,16 @@ Serve = Callable[..., Any]
 
 @pytest.fixture
 def serve() -> Serve:
-    """`async with serve(**policies) as stack`."""
+    """`async with serve(**policies) as stack`; `gateway` replaces keys of the configuration around the policies."""
 
     @asynccontextmanager
-    async def running(**policies: Any) -> AsyncIterator[Stack]:
+    async def running(gateway: Mapping[str, Any] | None = None, **policies: Any) -> AsyncIterator[Stack]:
         stack, clock = Stack(), asyncio.get_running_loop().time
         async with AsyncExitStack() as exits:
             for part in stack.parts():
                 await part.start()
                 exits.push_async_callback(part.stop)
-            config = GatewayConfig.from_config(_config(stack, {**QUICK, **policies}))
+            config = GatewayConfig.from_config({**_config(stack, {**QUICK, **policies}), **(gateway or {})})
             stack.gateway = await exits.enter_async_context(open_gateway(config, clock, random.Random(1)))
             runner = web.AppRunner(make_app(stack.gateway), handler_cancellation=True, access_log=None)
             await runner.setup()

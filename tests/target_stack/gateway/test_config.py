@@ -27,6 +27,11 @@ def test_every_part_is_read() -> None:
     assert (config.engines[0].url, config.engines[0].model) == ("http://h:1", "m")
     assert config.fallback is not None
     assert config.fallback.model == "small"
+    assert "support team" in config.canned_text
+
+
+def test_the_canned_text_can_be_set() -> None:
+    assert GatewayConfig.from_config({**GOOD, "canned_text": "Call 123."}).canned_text == "Call 123."
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,43 @@ async def test_with_everything_dead_a_text_hands_over_to_people(serve: Any, stre
         assert (reply.status, reply.headers["x-degraded"], "support team" in text) == (200, "canned", True)
 
 
+async def test_the_text_that_is_configured_is_the_text_that_users_read(serve: Any) -> None:
+    async with serve(gateway={"canned_text": "Call 123."}) as stack:
+        for engine in (stack.a, stack.b, stack.small):
+            await engine.stop()
+        assert (await stack.chat()).content == "Call 123."
+
+
+async def test_a_fallback_that_is_not_wired_is_not_asked(serve: Any) -> None:
+    async with serve(gateway={"fallback": None}) as stack:
+        for engine in (stack.a, stack.b):
+            await engine.stop()
+        reply = await stack.chat()
+        assert (reply.status, reply.headers["x-degraded"], stack.small.asked) == (200, "canned", [])
+
+
+async def test_with_routing_to_everyone_a_dead_replica_is_called_until_its_breaker_opens(serve: Any) -> None:
+    calls = {}
+    for routing in ("admitted", "everyone"):
+        async with serve(outlier={"routing": routing}) as stack:
+            await stack.a.stop()
+            await stack.until(lambda stack=stack: stack.events("replica_ejected"), within_s=2)
+            for _ in range(10):
+                stack.only_a()
+                assert (await stack.chat()).content == "Hello there"
+            calls[routing] = stack.gateway.telemetry.metrics.upstream_calls.value("engine", "engine-a", "first")
+    assert (calls["admitted"], calls["everyone"] >= 3) == (0, True)
+
+
+async def test_with_the_status_as_evidence_a_frozen_replica_stays_in_rotation(serve: Any) -> None:
+    async with serve(outlier={"evidence": "status"}) as stack:
+        stack.a.frozen = True
+        for _ in range(4):
+            stack.only_a()
+            assert (await stack.chat()).content == "Hello there"
+        assert stack.events("replica_ejected") == []
+
+
 async def test_health_is_bad_when_nobody_can_answer(serve: Any) -> None:
     async with serve() as stack:
         for engine in (stack.a, stack.b, stack.small):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -72,6 +73,21 @@ async def test_the_store_gets_no_calls_while_its_breaker_is_open(serve: Any) -> 
             await stack.chat(route="rag")
         calls = stack.gateway.telemetry.metrics.upstream_calls.value("vector-store", "vector-store", "first")
         assert calls == 3
+
+
+async def test_clients_that_leave_before_the_store_times_out_keep_its_breaker_closed(serve: Any) -> None:
+    opened = {}
+    for limit_s in (0.2, 8.0):
+        limits = {"retrieval_s": limit_s, "vector_store_s": limit_s, "embedder_s": 0.2, "connect_s": 5.0}
+        async with serve(deadline={**limits, "first_token_s": 5.0, "total_s": 20.0}) as stack:
+            await stack.chat(route="rag")
+            stack.store.frozen = True
+            for _ in range(6):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(3.0):
+                        await stack.chat(route="rag")
+            opened[limit_s] = len(stack.events("breaker_opened"))
+    assert (opened[0.2] >= 1, opened[8.0]) == (True, 0)
 
 
 async def test_a_missing_breaker_calls_a_dead_store_every_time(serve: Any) -> None:

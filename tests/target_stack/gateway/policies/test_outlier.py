@@ -62,6 +62,26 @@ def test_restoring_an_admitted_replica_changes_nothing() -> None:
     assert not detector().restored("a")
 
 
+def test_routing_follows_the_ejections() -> None:
+    one = detector("a", "b", "c")
+    one.trouble("b", "unreachable")
+    assert one.routable() == ["a", "c"]
+
+
+def test_routing_to_everyone_ejects_in_name_only() -> None:
+    one = OutlierDetector(OutlierSettings(routing="everyone"), ("a", "b"))
+    assert one.trouble("a", "unreachable")
+    assert (one.admitted(), one.routable()) == (["b"], ["a", "b"])
+
+
+def test_with_the_status_as_evidence_only_an_unreachable_replica_leaves() -> None:
+    one = OutlierDetector(OutlierSettings(evidence="status"), ("a", "b"))
+    for trouble in ("stalled", "error"):
+        for _ in range(10):
+            assert not one.trouble("a", trouble, silent_since=0.0)  # type: ignore[arg-type]  # a word of Trouble
+    assert one.trouble("a", "unreachable")
+
+
 @given(st.lists(st.sampled_from(("unreachable", "stalled", "error", "progress", "probe")), max_size=200), st.integers())
 def test_somebody_is_always_admitted_and_everybody_can_return(history: list[str], seed: int) -> None:
     one, rng = detector("a", "b", "c"), random.Random(seed)

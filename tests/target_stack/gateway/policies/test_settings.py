@@ -27,6 +27,7 @@ def test_given_keys_replace_defaults_and_nothing_else() -> None:
         ({"breaker": {"open_s": "5s"}}, "policies.breaker.open_s"),
         ({"breaker": {"open_s": True}}, "policies.breaker.open_s"),
         ({"attempts": 1.5}, "policies.attempts"),
+        ({"outlier": {"routing": "all"}}, "policies.outlier.routing: 'all' is none of admitted, everyone"),
         ({"queue": 5}, "policies.queue: expected an object"),
         ({"limiter": {"minimum": -1}}, "policies.limiter.minimum"),
         ({"deadline": {"first_token_s": 99}}, "first_token_s is longer than per_try_s"),
