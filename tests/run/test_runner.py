@@ -182,7 +182,7 @@ def test_a_fault_that_somebody_else_reverted_was_not_there_to_its_end(moment: fl
 def test_a_last_look_that_does_not_end_in_time_has_seen_nothing() -> None:
     made, _ = carried_out(lambda: set_up(planned(Toy(World(), observer_hangs=True))))
     (still,) = made.journal.of("fault_still")
-    assert (False, True) == (still["seen"], "did not end before the revert" in still["what"])
+    assert (False, True) == (still["seen"], "the observer had no answer" in still["what"])
 
 
 def test_the_end_of_the_watchdog_ends_the_fault_and_the_run() -> None:
