@@ -23,7 +23,7 @@ from chaos.run.reverting import pauses, revert_once, until_gone
 CONFIRM_WITHIN_S = 3.0
 GONE_WITHIN_S = 20.0
 LOOK_EVERY_S = 0.05
-LOOK_WITHIN_S = 2.5
+LOOK_WITHIN_S = 4.0
 REVERT_PATIENCE_S = 1.5
 
 
