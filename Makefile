@@ -24,7 +24,7 @@ demo: setup
 	@$(BIN)/brownout run --seed 1 $(MISSION)
 
 test: setup lint
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: setup
 	@$(BIN)/ruff check chaos target_stack tests benchmarks
