@@ -26,7 +26,7 @@ from chaos.spec.render import render_full
 from chaos.stacks.local import LocalStack
 from chaos.verdict.outcome import BAD_INPUT, HARNESS_ERROR, INCONCLUSIVE, NOT_REVERTED, STOPPED, UPHELD, Verdict, worst
 from chaos.wiring import dead_targets, planned
-from chaos.writeup import write_up
+from chaos.writeup import NotARun, write_up
 
 _ENDING_CODES = {
     "completed": UPHELD,
@@ -90,7 +90,7 @@ def _written_up(run_dir: Path, finish: Finish) -> Ran:
     trouble = f"error: {finish.why}" if finish.ending == "failed" else None
     try:
         verdict = write_up(run_dir)
-    except OSError as reason:
+    except (OSError, NotARun) as reason:
         again = f"`brownout report {run_dir}` writes them again"
         return Ran(worst([code, HARNESS_ERROR]), f"error: the reports could not be written: {reason}; {again}", run_dir)
     return Ran(worst([code, verdict.exit_code]), trouble, run_dir, verdict)

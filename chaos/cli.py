@@ -14,7 +14,7 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from chaos.commands.front import BadInput, Front
 from chaos.verdict.outcome import BAD_INPUT, HARNESS_ERROR, STOPPED
@@ -70,10 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadInput as problem:
         front.warn(f"error: {problem}")
         return BAD_INPUT
-    except BrokenPipeError:
-        # The reader of our output has left; nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return STOPPED
     except Exception:  # noqa: BLE001  the last resort: a person gets a sentence, the traceback goes to a file
@@ -81,8 +77,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return HARNESS_ERROR
 
 
-def _print(text: str, stream: object) -> None:
-    print(text, file=stream, flush=True)  # type: ignore[call-overload]  # a text stream of sys
+def _print(text: str, stream: TextIO) -> None:
+    """A reader that has left hears nothing more; it changes neither what is done nor the exit code."""
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _harness_error(trace: str) -> str:

@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from chaos.run.runner import run as carry_out
 from chaos.run.stop import ERROR, Stop
 from chaos.run.traffic import DrivenLoad, users_are_served
 from chaos.run.watch import ProbeWatch
+from chaos.run.watchdog import NOTHING_LEFT
 from chaos.run.watchdog_process import WatchdogProcess
 from chaos.stacks.local import LocalStack
 from chaos.verdict.live import check_guard
@@ -153,16 +154,17 @@ class _Run:
     folder: Path
 
     async def carry_out(self) -> Finish:
-        """Open the evidence, start the watchdog, run the plan, seal."""
+        """Open the evidence, start the watchdog, run the plan, seal. What we could not revert the watchdog may."""
         loads = self._loads()
         async with self._evidence() as evidence:
             evidence.journal.record("run_started", **self._started(evidence.origin))
             watchdog = WatchdogProcess(self.setting.state / "leases", self.run_id, self.folder / "watchdog.jsonl")
             await watchdog.start()
             try:
-                return await carry_out(self.plan, self._crew(evidence, loads, watchdog))
+                finish = await carry_out(self.plan, self._crew(evidence, loads, watchdog))
             finally:
-                await watchdog.done()
+                left = await watchdog.done()
+            return replace(finish, reverted=finish.reverted or left == NOTHING_LEFT)
 
     def _loads(self) -> tuple[LoadPlan, ...]:
         plan, entropy = self.plan, SeededEntropy(self.plan.seed)
@@ -230,10 +232,11 @@ class _Run:
         )
 
     def _new_lease(self, fault: PlannedFault, undo: Undo) -> Lease:
+        """Its id is a file name, which the name of a fault need not be."""
         clock = self.setting.host.clock
         now = clock.now()
         return Lease(
-            id=f"{self.run_id}-{fault.name}",
+            id=f"{self.run_id}-{self.plan.faults.index(fault) + 1}",
             run=self.run_id,
             run_dir=str(self.folder.absolute()),
             stack=str(self.setting.stack.folder),

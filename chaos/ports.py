@@ -133,6 +133,10 @@ class Files(Protocol):
         """Sorted file names in a folder; empty when there is no such folder."""
         ...
 
+    def sweep(self, folder: Path, prefix: str) -> None:
+        """Remove what a dead writer left half-written of files whose names begin with `prefix`."""
+        ...
+
 
 @dataclass(frozen=True)
 class Host:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from chaos.adapters.files import LocalFiles
@@ -65,13 +66,15 @@ def refresh_runbook(experiment_path: Path, experiment: Experiment, verdict: Verd
         text = page.read_bytes()
         block = next_block(split(text).block.decode(), rehearsal(verdict, rehearsed_on))
         _replace(page, refresh(text, block))
-    except (RunbookError, OSError) as reason:
+    except (RunbookError, UnicodeDecodeError, OSError) as reason:
         return f"{page.name} was left as it is: {reason}"
     return None
 
 
 def _replace(page: Path, text: bytes) -> None:
-    """Byte for byte: a page may have line ends and marks that a text file would lose."""
-    beside = page.with_name(f".{page.name}.new")
+    """Byte for byte: a page may have line ends that a text file would lose. Its mode and a link to it stay."""
+    real = page.resolve()
+    beside = real.with_name(f".{real.name}.new")
     beside.write_bytes(text)
-    beside.replace(page)
+    shutil.copymode(real, beside)
+    beside.replace(real)

@@ -43,6 +43,13 @@ class LocalFiles:
             return tuple(sorted(p.name for p in folder.iterdir() if not _is_draft(p.name) and p.is_file()))
         return ()
 
+    def sweep(self, folder: Path, prefix: str) -> None:
+        """Remove drafts of files whose names begin with `prefix`; their writer must be dead."""
+        with contextlib.suppress(FileNotFoundError):
+            for path in folder.iterdir():
+                if _is_draft(path.name) and path.name.startswith(f".{prefix}"):
+                    path.unlink(missing_ok=True)
+
 
 def _is_draft(name: str) -> bool:
     return name.startswith(".") and name.endswith(".draft")

@@ -36,8 +36,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace, front: Front) -> int:
     """0 with the plan, 64 with every reason why there is none."""
-    (path,) = experiment_files([arguments.file])
-    read = read_experiment(path, front.here, tuple(arguments.set))
+    found = experiment_files([arguments.file])
+    if len(found) > 1:
+        raise BadInput(f"`{arguments.file}` holds {len(found)} experiments; a plan is made for one file at a time")
+    read = read_experiment(found[0], front.here, tuple(arguments.set))
     plan: Plan | tuple[Diagnostic, ...]
     if isinstance(read, Experiment):
         plan = planned(read, _inventory(arguments.inventory, front), arguments.seed)

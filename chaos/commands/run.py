@@ -39,10 +39,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
     command.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
-    command.add_argument("--repeat", type=int, default=1, metavar="N", help="run each N times with seeds counting up")
+    command.add_argument(
+        "--repeat", type=_at_least_once, default=1, metavar="N", help="run each N times with seeds counting up"
+    )
     command.add_argument("--no-runbook", action="store_true", help="leave the marked block of the runbook as it is")
     command.add_argument("--json", action="store_true", help="print verdict.json of each run")
     command.set_defaults(run=run)
+
+
+def _at_least_once(text: str) -> int:
+    """No run at all would be upheld by nothing. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 up")
+    return int(text)
 
 
 def run(arguments: argparse.Namespace, front: Front) -> int:
@@ -79,29 +88,29 @@ class _Session:
     async def run(self) -> int:
         stop, state = Stop(), state_root(self.front.environment)
         weaknesses = tuple(self.arguments.weakness)
+        codes: list[int] = []
         async with real_host() as host, stopped_by_signals(stop, self.front.warn):
             try:
                 async with lend(standing_stack(state), state, weaknesses, host, stop.wait) as lent:
                     self.front.warn(lent.said)
-                    return await self._all(Place(lent.stack, host, Path(self.arguments.out), state), stop)
+                    await self._all(Place(lent.stack, host, Path(self.arguments.out), state), stop, codes)
             except StackTrouble as trouble:
                 self.front.warn(f"error: {trouble}")
-                return STOPPED if stop.requested() else trouble.exit_code
-
-    async def _all(self, place: Place, stop: Stop) -> int:
-        codes: list[int] = []
-        for repeat in range(self.arguments.repeat):
-            for path, experiment in self.experiments:
-                codes.append(await self._one(path, experiment, self.arguments.seed + repeat, place, stop))
-                if stop.requested():
-                    break
-        if len(self.verdicts) > 1 and not self.arguments.json:
-            self.front.say("\n".join(map(one_line, self.verdicts)))
+                codes.append(STOPPED if stop.requested() and not codes else trouble.exit_code)
         return worst(codes)
 
+    async def _all(self, place: Place, stop: Stop, codes: list[int]) -> None:
+        """One after the other, each with a stop of its own: a guard ends its run, a signal ends them all."""
+        for repeat in range(self.arguments.repeat):
+            for path, experiment in self.experiments:
+                if stop.requested():
+                    codes.append(STOPPED)
+                    break
+                codes.append(await self._one(path, experiment, self.arguments.seed + repeat, place, stop.part()))
+        if len(self.verdicts) > 1 and not self.arguments.json:
+            self.front.say("\n".join(map(one_line, self.verdicts)))
+
     async def _one(self, path: Path, experiment: Experiment, seed: int, place: Place, stop: Stop) -> int:
-        if stop.requested():
-            return STOPPED
         planned = await plan_now(experiment, seed, place)
         if isinstance(planned, Ran):
             self.front.warn(planned.trouble or "")

@@ -46,17 +46,18 @@ def _run(command: Any) -> Any:
 
 async def _up(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:
     inventory = await stack.inventory(host)
-    if inventory is None:
+    if inventory is not None and sorted(inventory.weaknesses) != sorted(arguments.weakness):
+        there = ", ".join(inventory.weaknesses) or "none"
+        raise BadInput(f"a stack is up with other weaknesses ({there}); take it down first with `brownout down`")
+    if inventory is None or not inventory.ready:
         try:
             began = host.clock.now()
-            inventory = await wait_ready(stack, start(stack, arguments.weakness, dies_with_us=False), host)
+            process = start(stack, arguments.weakness, dies_with_us=False) if inventory is None else None
+            inventory = await wait_ready(stack, process, host)
             front.warn(f"the stack is ready after {host.clock.now() - began:.1f}s")
         except StackTrouble as trouble:
             front.warn(f"error: {trouble}")
             return trouble.exit_code
-    elif sorted(inventory.weaknesses) != sorted(arguments.weakness):
-        there = ", ".join(inventory.weaknesses) or "none"
-        raise BadInput(f"a stack is up with other weaknesses ({there}); take it down first with `brownout down`")
     _tell(arguments, front, inventory)
     return UPHELD
 

@@ -6,13 +6,26 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from chaos.faults.fault import Fault
+from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
+from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_stall import StreamStall
 
-FAULTS: tuple[type[Fault], ...] = (NetDown, NetLatency, NodeLoss, Noop, ProcessKill, ProcessStall)
+FAULTS: tuple[type[Fault], ...] = (
+    HttpStatus,
+    NetDown,
+    NetLatency,
+    NodeLoss,
+    Noop,
+    ProcessKill,
+    ProcessStall,
+    StreamCut,
+    StreamStall,
+)
 
 by_kind: Mapping[str, type[Fault]] = MappingProxyType({fault.kind: fault for fault in FAULTS})

@@ -29,7 +29,8 @@ class NetLatency:
     fidelity: ClassVar[str] = "network"
     observer: ClassVar[str] = "the observer's own round trip through the edge takes longer than a direct one"
 
-    latency: Duration = setting("delay of every chunk of bytes", least=0.001, most=600)
+    # A shorter delay drowns in what the edge itself adds, so it could be neither seen nor missed.
+    latency: Duration = setting("delay of every chunk of bytes", least=0.01, most=600)
     jitter: Duration = setting("the delay varies evenly by up to this much, both ways", default=Duration(0), least=0)
     direction: Literal["downstream", "upstream"] = setting(
         "downstream delays what the target answers, upstream what it is asked", default="downstream"

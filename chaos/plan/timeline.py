@@ -10,7 +10,7 @@ from chaos.spec.model import Windows
 ARM_LEAD_S = 1.0
 """The undo is on disk this long before the inject, so that writing it does not make the inject late."""
 
-LOOK_LEAD_S = 1.5
+LOOK_LEAD_S = 2.5
 """The last look at a fault begins this long before its revert: an observer may need a timeout of its own to see it."""
 
 LEASE_SLACK_S = 3.0

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from chaos.inventory import Target
 from chaos.ports import Host
-from chaos.probes.exposition import parse_metrics
+from chaos.probes.exposition import Memo, parse_metrics
 from chaos.probes.probe import Reading
 
 
 @dataclass(frozen=True)
 class MetricsText:
-    """Scrapes the Prometheus text of every target that offers it."""
+    """Scrapes the Prometheus text of every target that offers it. Make a new one for each run: it remembers series."""
 
     kind: ClassVar[str] = "metrics_text"
     summary: ClassVar[str] = "scrapes the Prometheus metrics of a target"
     period_s: ClassVar[float] = 0.5
+    _memo: Memo = field(default_factory=dict)
 
     def applies_to(self, target: Target) -> bool:
         """Targets with a metrics URL."""
@@ -28,5 +29,5 @@ class MetricsText:
         reply = await host.http.call("GET", target.metrics or "", timeout_s=1.0)
         if reply.status != 200:
             return Reading(self.kind, target.name, error=reply.error or f"/metrics answered {reply.status}")
-        values = parse_metrics(reply.body)
+        values = parse_metrics(reply.body, self._memo)
         return Reading(self.kind, target.name, values=values, error=None if values else "/metrics holds no series")

@@ -7,5 +7,6 @@ the standard library, and single-threaded: one epoll loop owns every socket and 
                     bytes   routes  by name        listener  two sockets └─► link down ─► chain ─► client
 
 What decides is free of sockets and clocks: `gojson` (what is a valid body), `http` and `api` (request to response),
-`chain` and `toxics` (which bytes leave when). `reactor`, `connection`, `dial`, `address`, `admin` touch the kernel.
+`chain` and `toxics` (which bytes leave when), `traffic` (requests and token streams among those bytes). `reactor`,
+`connection`, `dial`, `address`, `admin` touch the kernel.
 """

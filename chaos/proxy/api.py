@@ -1,7 +1,8 @@
 """Toxiproxy's HTTP API: a request in, a response out, the collection changed in between.
 
 Statuses, bodies and headers were read off a real server (2.12) and are held by a replay of its recorded exchanges.
-Ours alone is GET /brownout/hits: what every toxic has really touched.
+Ours alone are GET /brownout/hits (what every toxic has really touched), `expires_ms` of a toxic, and the kinds that
+know HTTP; a client that does not ask for them does not see them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -19,8 +21,9 @@ from chaos.proxy.collection import Collection, Wanted
 from chaos.proxy.gojson import Decoded, GoError, Struct, decode, encode, kind_of, parse
 from chaos.proxy.http import JSON, Request, Response, plain
 from chaos.proxy.proxy import Proxy
-from chaos.proxy.toxic import Toxic, names_of
+from chaos.proxy.toxic import Toxic, values_of
 from chaos.proxy.toxics import TOXICS
+from chaos.proxy.toxics.per_request import PerRequest
 from chaos.proxy.toxics.stub import Attributes
 
 VERSION = "2.12.0+brownout"
@@ -43,6 +46,7 @@ _TOXIC = Struct(
         "type": "string",
         "stream": "string",
         "toxicity": "float32",
+        "expires_ms": "int64",
     },
 )
 
@@ -170,6 +174,7 @@ class Api:
         if proxy.find(toxic.name):
             raise ApiError(409, "toxic already exists")
         _refuse(_set_attributes(toxic.attributes, parsed))
+        _refuse_problem(toxic)
         proxy.add(toxic)
         return Response(200, toxic.to_json(), JSON)
 
@@ -178,9 +183,13 @@ class Api:
 
     def _update_toxic(self, request: Request, names: Mapping[str, str]) -> Response:
         proxy, toxic = self._toxic(names)
+        before = copy(toxic.attributes)
         decoded = _set_attributes(toxic.attributes, _parsed(request.body))
         _refuse(decoded)
+        _refuse_problem(toxic, before)
         toxic.toxicity = decoded.values.get("toxicity", toxic.toxicity)
+        if "expires_ms" in decoded.values:
+            proxy.set_expiry(toxic, decoded.values["expires_ms"])
         proxy.changed(toxic)
         return Response(200, toxic.to_json(), JSON)
 
@@ -233,6 +242,17 @@ def _refuse(decoded: Decoded) -> None:
         raise ApiError(400, f"bad request body: {decoded.error}")
 
 
+def _refuse_problem(toxic: Toxic, before: Attributes | None = None) -> None:
+    """Refuse values that our own kinds cannot use; an update is then undone."""
+    problem = toxic.attributes.problem()
+    if isinstance(toxic.attributes, PerRequest) and toxic.direction == "upstream":
+        problem = f"{toxic.attributes.kind} harms answers, so its stream is downstream"
+    if problem:
+        for name, value in values_of(before).items() if before else ():
+            setattr(toxic.attributes, name, value)
+        raise ApiError(400, f"bad request body: {problem}")
+
+
 def _or_500(act: Callable[[], _T]) -> _T:
     try:
         return act()
@@ -270,14 +290,17 @@ def _new_toxic(values: Mapping[str, Any]) -> Toxic:
     name = values.get("name") or f"{kind}_{stream}"
     if kind not in _KINDS:
         raise ApiError(400, "invalid toxic type")
-    return Toxic(name, stream, _KINDS[kind](), values.get("toxicity", 1.0))
+    return Toxic(name, stream, _KINDS[kind](), values.get("toxicity", 1.0), values.get("expires_ms", 0))
 
 
 def _set_attributes(attributes: Attributes, parsed: Any) -> Decoded:
     """Set what can be set, even if something else is wrong: Toxiproxy applies a refused update in part."""
-    fields = dict.fromkeys(names_of(attributes), attributes.go_int)
+    fields: dict[str, str | Struct] = {
+        name: "string" if isinstance(value, str) else attributes.go_int for name, value in values_of(attributes).items()
+    }
     inner = Struct(f"toxics.{attributes.go_name}", attributes.go_name, fields)
-    decoded = decode(parsed, Struct(_UPDATE_TYPE, "", {"attributes": inner, "toxicity": "float32"}))
+    known: dict[str, str | Struct] = {"attributes": inner, "toxicity": "float32", "expires_ms": "int64"}
+    decoded = decode(parsed, Struct(_UPDATE_TYPE, "", known))
     for name, value in decoded.values.get("attributes", {}).items():
         setattr(attributes, name, value)
     return decoded

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from chaos.proxy.toxic import Toxic
 from chaos.proxy.toxics.stub import End, Item, Stub
 
-Dice = Callable[[Toxic], random.Random]
+Fit = Callable[[Toxic], tuple[random.Random, Stub]]
+"""The dice and the state machine of a toxic on one link."""
 _PASS = Stub()
 
 
@@ -26,10 +27,9 @@ class Stage:
 
     __slots__ = ("active", "dice", "ended", "free_at", "inbox", "outbox", "stalled", "stub", "touched", "toxic")
 
-    def __init__(self, toxic: Toxic, dice: random.Random) -> None:
+    def __init__(self, toxic: Toxic, fit: Fit) -> None:
         self.toxic = toxic
-        self.dice = dice
-        self.stub = toxic.attributes.stub(dice)
+        self.dice, self.stub = fit(toxic)
         self.active = False
         self.touched = False
         self.ended = False
@@ -54,7 +54,7 @@ class Stage:
         """Throw the dice anew: active on this link or not, until the next change."""
         if self.outbox and self.stub.binding:
             return
-        self.active = self.dice.random() < self.toxic.toxicity
+        self.active = self.stub.per_request or self.dice.random() < self.toxic.toxicity
         if self.active and not self.outbox:
             self.outbox.extend(self.stub.start(now))
 
@@ -99,7 +99,7 @@ class Stage:
         stamp, item = self.inbox.popleft()
         now = max(stamp, self.free_at)
         stub = self.stub if self.active else _PASS
-        if self.active:
+        if self.active and not self.stub.per_request:
             self._count(item)
         if stub.preempts:
             self.outbox.clear()
@@ -124,15 +124,15 @@ class Stage:
 class Chain:
     """The row of stages. `deliver` gives an item to the receiver and tells whether it takes another one now."""
 
-    __slots__ = ("_deliver", "_dice", "blocked", "ended", "stages", "tail")
+    __slots__ = ("_deliver", "_fit", "blocked", "ended", "stages", "tail")
 
-    def __init__(self, now: float, toxics: list[Toxic], dice: Dice, deliver: Callable[[Item], bool]) -> None:
-        self._dice = dice
+    def __init__(self, now: float, toxics: list[Toxic], fit: Fit, deliver: Callable[[Item], bool]) -> None:
+        self._fit = fit
         self._deliver = deliver
         self.blocked = False
         self.ended = False
         self.tail: deque[Item] = deque()
-        self.stages = [Stage(toxic, dice(toxic)) for toxic in toxics]
+        self.stages = [Stage(toxic, fit) for toxic in toxics]
         for stage in self.stages:
             stage.start(now)
 
@@ -204,12 +204,27 @@ class Chain:
     def append(self, now: float, toxic: Toxic) -> None:
         """A toxic was added. The last stage is interrupted and throws its dice again, as in Toxiproxy."""
         if self.stages:
-            self._restart(now, self.stages[-1])
-        stage = Stage(toxic, self._dice(toxic))
+            self._disturb(now, self.stages[-1])
+        stage = Stage(toxic, self._fit)
         if self.stages and self.stages[-1].ended:
             return
         self.stages.append(stage)
         stage.start(now)
+        self.advance(now)
+
+    def prepend(self, now: float, toxic: Toxic) -> None:
+        """A toxic was added that stands before all others: it sees what comes from now on."""
+        if self.ended:
+            return
+        stage = Stage(toxic, self._fit)
+        self.stages.insert(0, stage)
+        stage.start(now)
+
+    def wake(self, now: float) -> None:
+        """The other direction has news for a stage."""
+        for stage in self.stages:
+            if stage.active and not stage.ended:
+                stage.outbox.extend(stage.stub.woken(now))
         self.advance(now)
 
     def update(self, now: float, toxic: Toxic) -> None:
@@ -227,18 +242,27 @@ class Chain:
         stage = self.stages[index]
         if stage.stub.binding and stage.outbox and stage.active:
             return
+        rest = stage.stub.leave()
         stage.interrupt(now)
-        held: list[Item] = [item for _, item in (*stage.outbox, *stage.inbox)]
+        if rest is None:
+            self.advance(now)
+            return
+        held: list[Item] = [*(item for _, item in stage.outbox), rest, *(item for _, item in stage.inbox)]
         if toxic.attributes.closes_when_removed and (stage.active or close_untouched):
             held = [End.CLOSE]
         del self.stages[index]
         if index < len(self.stages):
-            self.stages[index].inbox.extend((now, item) for item in held)
+            self.stages[index].inbox.extend((now, item) for item in held if item)
         else:
-            self.tail.extend(held)
+            self.tail.extend(item for item in held if item)
         if index:
-            self._restart(now, self.stages[index - 1])
+            self._disturb(now, self.stages[index - 1])
         self.advance(now)
+
+    def _disturb(self, now: float, stage: Stage) -> None:
+        """Its neighbour was changed. Kinds that Toxiproxy does not have are left in peace."""
+        if not stage.stub.per_request:
+            self._restart(now, stage)
 
     @staticmethod
     def _restart(now: float, stage: Stage) -> None:

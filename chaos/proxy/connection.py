@@ -9,20 +9,26 @@ Reading stops while a receiver is full, so memory per connection is bounded by t
 
 from __future__ import annotations
 
+import random
 import socket
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
-from chaos.proxy.chain import Chain, Dice
+from chaos.proxy.chain import Chain
 from chaos.proxy.dial import Dial
 from chaos.proxy.reactor import READ, WRITE, Reactor, Timer
-from chaos.proxy.toxic import Direction, Toxic
-from chaos.proxy.toxics.stub import End, Item
+from chaos.proxy.toxic import DIRECTIONS, Direction, Toxic
+from chaos.proxy.toxics.per_request import PerRequest
+from chaos.proxy.toxics.stub import End, Item, Stub
+from chaos.proxy.traffic.exchange import Exchange
 
 _BUFFER = bytearray(256 * 1024)  # the loop has one thread, and what is left over is copied out at once
 _VIEW = memoryview(_BUFFER)
 _CHUNK = 32 * 1024  # the most that a toxic is shown at a time, as in Toxiproxy
+Dice = Callable[[Toxic], random.Random]
 _LINGER_OFF = struct.pack("ii", 1, 0)  # a close with this sends RST
 
 
@@ -142,8 +148,8 @@ class Link:
         self._timer: Timer | None = None
         source.reads = self
         sink.writes = self
-        toxics = connection.owner.toxics_of(direction)
-        self.chain = Chain(connection.reactor.now(), toxics, connection.dice, self._deliver)
+        fit = partial(connection.fit, direction)
+        self.chain = Chain(connection.reactor.now(), connection.toxics_of(direction), fit, self._deliver)
 
     @property
     def reading(self) -> bool:
@@ -264,6 +270,7 @@ class Connection:
         self._sides: tuple[Side, ...] = ()
         self._done: set[Link] = set()
         self._may_reset = False
+        self._exchanges: dict[Toxic, Exchange] = {}
         self._dial = Dial(reactor, owner.upstream, self._on_connected)
 
     def _on_connected(self, server: socket.socket | None) -> None:
@@ -272,7 +279,7 @@ class Connection:
             return
         client_side, server_side = Side(self.reactor, self._client), Side(self.reactor, server)
         self._sides = (client_side, server_side)
-        toxics = [*self.owner.toxics_of("upstream"), *self.owner.toxics_of("downstream")]
+        toxics = [toxic for direction in DIRECTIONS for toxic in self.owner.toxics_of(direction)]
         # As in Toxiproxy, only connections opened under such a toxic can be reset; strict resets all of them (#603).
         self._may_reset = any(toxic.attributes.resets for toxic in toxics)
         if self._may_reset and self.owner.strict:
@@ -293,7 +300,7 @@ class Connection:
             return
         self._done.add(link)
         self.owner.link_ended(link.stop())
-        if end is End.RESET and self._may_reset:
+        if end is End.ABORT or (end is End.RESET and self._may_reset):
             self._reset_on_close()
         other = next(each for each in self.links if each is not link)
         if end is End.FIN and not self.owner.strict and other not in self._done:
@@ -307,6 +314,60 @@ class Connection:
         else:
             link.source.watch()
             other.finish(End.CLOSE)
+
+    def toxics_of(self, direction: Direction) -> list[Toxic]:
+        """Those with a stage on this link, in order.
+
+        One that knows HTTP stands on both: what is nearest to the client on the way down is so on the way up.
+        """
+        own = self.owner.toxics_of(direction)
+        if direction == "downstream":
+            return own
+        watching = [toxic for toxic in self.owner.toxics_of("downstream") if _knows_http(toxic)]
+        return [*reversed(watching), *own]
+
+    def fit(self, direction: Direction, toxic: Toxic) -> tuple[random.Random, Stub]:
+        """See chain.Fit."""
+        dice = self.dice(toxic)
+        if not isinstance(toxic.attributes, PerRequest):
+            return dice, toxic.attributes.stub(dice)
+        if toxic not in self._exchanges:
+            self._exchanges[toxic] = Exchange(toxic, toxic.attributes, dice, self._wake_soon)
+        exchange = self._exchanges[toxic]
+        return dice, exchange.up if direction == "upstream" else exchange.down
+
+    def add(self, toxic: Toxic) -> None:
+        """A toxic was added: it stands last in its direction."""
+        now = self.reactor.now()
+        if _knows_http(toxic) and (link := self.link("upstream")):
+            link.chain.prepend(now, toxic)
+        if link := self.link(toxic.direction):
+            link.chain.append(now, toxic)
+            link.settle()
+
+    def change(self, toxic: Toxic) -> None:
+        """The settings of a toxic are others now."""
+        if link := self.link(toxic.direction):
+            link.chain.update(self.reactor.now(), toxic)
+            link.settle()
+
+    def remove(self, toxic: Toxic) -> None:
+        """A toxic was removed."""
+        now = self.reactor.now()
+        self._exchanges.pop(toxic, None)
+        for direction in DIRECTIONS:
+            if link := self.link(direction):
+                link.chain.remove(now, toxic, close_untouched=self.owner.strict)
+                link.settle()
+
+    def _wake_soon(self) -> None:
+        """In the loop's next round: one chain must not move while it moves the other."""
+        self.reactor.call_at(self.reactor.now(), self._wake)
+
+    def _wake(self) -> None:
+        if link := self.link("downstream"):
+            link.chain.wake(self.reactor.now())
+            link.settle()
 
     def _reset_on_close(self) -> None:
         for side in self._sides:
@@ -323,6 +384,10 @@ class Connection:
             side.close()
         self._client.close()
         self.owner.connection_ended(self)
+
+
+def _knows_http(toxic: Toxic) -> bool:
+    return isinstance(toxic.attributes, PerRequest)
 
 
 def _shut_down(side: Side) -> None:

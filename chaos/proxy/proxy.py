@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from chaos.proxy.address import listen, resolve
 from chaos.proxy.connection import Connection, Traffic
 from chaos.proxy.gojson import encode
-from chaos.proxy.reactor import READ, Reactor
+from chaos.proxy.reactor import READ, Reactor, Timer
 from chaos.proxy.toxic import Direction, Toxic
+from chaos.proxy.toxics.per_request import PerRequest
 
 _ACCEPTS_PER_ROUND = 64
 _PAUSE_S = 0.1  # when there are no descriptors left
@@ -41,6 +42,7 @@ class Proxy:
     accepted: int = 0
     connections: set[Connection] = field(default_factory=set)
     _listener: socket.socket | None = None
+    _expiries: dict[Toxic, Timer] = field(default_factory=dict)
 
     @property
     def strict(self) -> bool:
@@ -121,7 +123,10 @@ class Proxy:
         number = self.accepted
 
         def dice(toxic: Toxic) -> random.Random:
-            # One stream per toxic and connection: what one of them draws never shifts another's draws.
+            # One stream per toxic and connection: what one of them draws never shifts another's draws. For single
+            # requests one per toxic: the n-th that matches gets the n-th draw, whatever connection carries it.
+            if isinstance(toxic.attributes, PerRequest):
+                return toxic.dice
             return random.Random(f"{self.around.seed}/{self.name}/{number}/{toxic.direction}/{toxic.name}")
 
         self.connections.add(Connection(self.around.reactor, self, client, dice))
@@ -140,29 +145,32 @@ class Proxy:
 
     def add(self, toxic: Toxic) -> None:
         """To the end of its chain, at once on every open connection."""
+        toxic.dice.seed(f"{self.around.seed}/{self.name}/{toxic.direction}/{toxic.name}")
         self.toxics[toxic.direction].append(toxic)
-        now = self.around.reactor.now()
+        self.set_expiry(toxic, toxic.expires_ms)
         for connection in tuple(self.connections):
-            if link := connection.link(toxic.direction):
-                link.chain.append(now, toxic)
-                link.settle()
+            connection.add(toxic)
 
     def changed(self, toxic: Toxic) -> None:
         """Its settings are others now: open connections take note."""
-        now = self.around.reactor.now()
         for connection in tuple(self.connections):
-            if link := connection.link(toxic.direction):
-                link.chain.update(now, toxic)
-                link.settle()
+            connection.change(toxic)
 
     def remove(self, toxic: Toxic) -> None:
         """Out of its chain, at once on every open connection."""
+        self.set_expiry(toxic, 0)
         self.toxics[toxic.direction].remove(toxic)
-        now = self.around.reactor.now()
         for connection in tuple(self.connections):
-            if link := connection.link(toxic.direction):
-                link.chain.remove(now, toxic, close_untouched=self.strict)
-                link.settle()
+            connection.remove(toxic)
+
+    def set_expiry(self, toxic: Toxic, expires_ms: int) -> None:
+        """Remove it so many milliseconds from now, whoever may have died meanwhile; 0 (and less) is never."""
+        toxic.expires_ms = expires_ms
+        if timer := self._expiries.pop(toxic, None):
+            timer.cancel()
+        if expires_ms > 0:
+            when = self.around.reactor.now() + expires_ms / 1e3
+            self._expiries[toxic] = self.around.reactor.call_at(when, lambda: self.remove(toxic))
 
     def remove_all(self) -> None:
         """No toxic is left."""

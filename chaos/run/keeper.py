@@ -9,20 +9,25 @@ Every step is a journal record. The keeper knows the verbs of a fault and nothin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from chaos.faults.fault import CannotInject, RevertFailed, Sighting, Undo
+from chaos.faults.fault import CannotInject, Sighting, Undo
 from chaos.plan.plan import PlannedFault
 from chaos.ports import Host
 from chaos.run.lease import Lease
+from chaos.run.reverting import pauses, revert_once, until_gone
 
 CONFIRM_WITHIN_S = 3.0
 GONE_WITHIN_S = 20.0
 LOOK_EVERY_S = 0.05
-LOOK_WITHIN_S = 2.0
-REVERT_TRIES = 6
+LOOK_WITHIN_S = 4.0
+REVERT_PATIENCE_S = 1.5
+
+
+_TAKEN_AWAY = "somebody else reverted it: its lease was gone (`brownout recover --live`, or it had run out)"
 
 
 class Journal(Protocol):
@@ -40,6 +45,10 @@ class Leases(Protocol):
         """Write the undo to disk. Raises OSError."""
         ...
 
+    def holds(self, lease_id: str) -> bool:
+        """Whether it is still there: whoever reverts in our place takes it away."""
+        ...
+
     def remove(self, lease_id: str) -> None:
         """Forget a lease whose fault is gone."""
         ...
@@ -52,6 +61,7 @@ class _Held:
     lease_id: str
     injected: bool = False
     reverted: bool = False
+    taken_away: bool = False
 
 
 @dataclass
@@ -76,8 +86,10 @@ class FaultKeeper:
         self.journal.record("lease_granted", lease=lease.id, fault=planned.name, targets=names, lease_s=planned.lease_s)
 
     async def inject(self, planned: PlannedFault, due_t: float) -> None:
-        """Harm, and start watching for the proof. Raises CannotInject."""
+        """Harm, and start watching for the proof. Raises CannotInject, also when the lease is no longer on disk."""
         held = self._held[planned.name]
+        if not self.leases.holds(held.lease_id):
+            raise CannotInject(f"fault {planned.name}: its lease is gone, taken away by `brownout recover --live`")
         held.injected = True
         self.journal.record(
             "fault_injected",
@@ -103,21 +115,17 @@ class FaultKeeper:
         if held is None or held.reverted:
             return True
         held.reverted = True
-        for attempt in range(REVERT_TRIES):
-            try:
-                await planned.fault.revert(held.undo, self.host)
-                break
-            except RevertFailed as failure:
-                why = str(failure)
-            except Exception as failure:  # noqa: BLE001  a revert must be tried again whatever went wrong
-                why = f"{type(failure).__name__}: {failure}"
-            if attempt == REVERT_TRIES - 1:
-                held.reverted = False
-                self._note("fault_failed", fault=planned.name, step="revert", why=why)
-                return False
-            await self._pause(LOOK_EVERY_S * 2**attempt)
+        if held.injected and not self._still_holds(held):
+            held.taken_away = True
+            self._sighted("fault_still", held, Sighting(seen=False, what=_TAKEN_AWAY))
+        failure = await self._undo(held)
+        if failure is not None:
+            held.reverted = False
+            self._note("fault_failed", fault=planned.name, step="revert", why=failure)
+            return False
         self._note("fault_reverted", fault=planned.name, by=by)
-        self.leases.remove(held.lease_id)
+        with contextlib.suppress(OSError):  # a lease that stays is reverted once more by the watchdog
+            self.leases.remove(held.lease_id)
         if held.injected:
             self._watch(self._until_gone(held))
         return True
@@ -127,40 +135,62 @@ class FaultKeeper:
         results = [await self.revert(held.planned, by) for held in reversed(list(self._held.values()))]
         return all(results)
 
+    def in_force(self) -> bool:
+        """Whether anything is armed or harmed that must still be reverted."""
+        return any(not held.reverted for held in self._held.values())
+
     async def settle(self) -> None:
         """Wait until every watcher has seen what it waits for or has given up."""
         await asyncio.gather(*self._watchers)
 
+    def _still_holds(self, held: _Held) -> bool:
+        """A disk that does not answer is no sign that somebody reverted."""
+        with contextlib.suppress(OSError):
+            return self.leases.holds(held.lease_id)
+        return True
+
+    async def _undo(self, held: _Held) -> str | None:
+        """Try for a while; None when it went well, else what went wrong last."""
+        waits = pauses(REVERT_PATIENCE_S)
+        while (failure := await revert_once(held.planned.fault, held.undo, self.host)) is not None:
+            wait_s = next(waits, None)
+            if wait_s is None:
+                return failure
+            await self._pause(wait_s)
+        return None
+
     async def _last_look(self, held: _Held) -> None:
-        looking = held.planned.fault.confirm(held.planned.targets, held.undo, self.host)
-        sighting = await self._bounded(looking, LOOK_WITHIN_S)
-        if not held.reverted:
-            self._sighted("fault_still", held, sighting)
+        """What is seen only after the revert was there before it; what is not seen by then proves nothing.
+
+        One look can fail for the machine's own reasons (a stall in the middle of a measurement), so it is repeated
+        while the fault stands.
+        """
+        sighting = await self._until(held, LOOK_WITHIN_S)
+        if held.taken_away and not sighting.seen:
+            return  # told already, with who took it
+        if held.reverted and not sighting.seen:
+            sighting = Sighting(seen=False, what=f"not seen any more before the revert: {sighting.what}")
+        self._sighted("fault_still", held, sighting)
 
     async def _until_seen(self, held: _Held) -> None:
         """Half of the fault's life is soon enough to be seen, and slow faults have slow observers."""
         half_life_s = (held.planned.revert_at - held.planned.inject_at) / 2
         within_s = max(CONFIRM_WITHIN_S, half_life_s)
-        sighting = await self._until(held.planned.fault.confirm, held, within_s, lambda: held.reverted)
+        sighting = await self._until(held, within_s)
         self._sighted("fault_confirmed", held, sighting)
 
     async def _until_gone(self, held: _Held) -> None:
-        sighting = await self._until(held.planned.fault.confirm_gone, held, GONE_WITHIN_S, lambda: False)
+        sighting = await until_gone(held.planned.fault, held.undo, self.host, GONE_WITHIN_S)
         self._sighted("fault_gone", held, sighting)
 
-    async def _until(
-        self,
-        look: Callable[..., Awaitable[Sighting]],
-        held: _Held,
-        within_s: float,
-        over: Callable[[], bool],
-    ) -> Sighting:
-        """Look again and again until it is seen, the time is up, or the wait is over for another reason."""
+    async def _until(self, held: _Held, within_s: float) -> Sighting:
+        """Look again and again until it is seen, the time is up, or it is reverted."""
         give_up = self.host.clock.now() + within_s
         while True:
             left = max(LOOK_EVERY_S, give_up - self.host.clock.now())
-            sighting = await self._bounded(look(held.planned.targets, held.undo, self.host), left)
-            if sighting.seen or over() or self.host.clock.now() >= give_up:
+            looking = held.planned.fault.confirm(held.planned.targets, held.undo, self.host)
+            sighting = await self._bounded(looking, left)
+            if sighting.seen or held.reverted or self.host.clock.now() >= give_up:
                 return sighting
             await self._pause(LOOK_EVERY_S)
 

@@ -112,6 +112,10 @@ class LeaseStore:
         """Forget a lease whose fault is reverted; safe to repeat."""
         self.files.remove(self._path(lease_id))
 
+    def sweep(self, run: str) -> None:
+        """Remove leases of a dead run that it was killed in the middle of writing: nothing was injected under them."""
+        self.files.sweep(self.folder, f"{run}-")
+
     def list(self, *, run: str | None = None, stack: str | None = None) -> Stored:
         """All leases, oldest first, or those of one run or stack; damaged files are told, never raised."""
         leases: dict[str, Lease] = {}
@@ -120,12 +124,11 @@ class LeaseStore:
             if not name.endswith(_SUFFIX):
                 continue
             path = self.folder / name
-            text = self.files.read(path)
-            if text is None:  # reverted by somebody between the two looks
-                continue
             try:
-                leases[name] = Lease.from_json(json.loads(text))
-            except (KeyError, TypeError, ValueError) as error:
+                text = self.files.read(path)
+                if text is not None:  # else reverted by somebody between the two looks
+                    leases[name] = Lease.from_json(json.loads(text))
+            except (OSError, KeyError, TypeError, ValueError) as error:
                 damaged[path] = Damaged(path, f"{type(error).__name__}: {error}")
         wanted = [x for x in leases.values() if run in (None, x.run) and stack in (None, x.stack)]
         wanted.sort(key=lambda lease: (lease.granted_at, lease.id))

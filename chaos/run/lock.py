@@ -48,8 +48,10 @@ def hold(path: Path, run: str, run_dir: Path, processes: Processes) -> Iterator[
         text = json.dumps({"run": run, "run_dir": str(run_dir), "pid": os.getpid(), "start_ticks": ticks})
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(), 0)
-        yield
-        os.ftruncate(descriptor, 0)
+        try:
+            yield
+        finally:  # a process that goes on to other things must not be taken for a run
+            os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 

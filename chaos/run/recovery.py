@@ -7,19 +7,16 @@ and take away only their own marks, and a lease that has vanished was reverted b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos.faults.fault import Fault, Sighting
+from chaos.faults.fault import Fault
 from chaos.faults.grips.bare import bare
 from chaos.ports import Host
 from chaos.run.lease import Damaged, Lease, LeaseStore
+from chaos.run.reverting import pauses, revert_once, until_gone
 
 GONE_WITHIN_S = 5.0
-LOOK_EVERY_S = 0.02
-LOOK_WITHIN_S = 2.0
-REVERT_WITHIN_S = 5.0
-AGAIN_EVERY_S = 0.5
 
 Tell = Callable[[str, bool, str], None]
 """Told of every step: `revert` or `gone`, whether it went well, and what was met or seen."""
@@ -40,15 +37,6 @@ class Recovered:
     by: str
 
 
-def pauses(total_s: float, *, first_s: float = 0.1, longest_s: float = 2.0) -> Iterator[float]:
-    """Pauses between tries in seconds: doubling up to `longest_s`, about `total_s` in all."""
-    spent_s, pause_s = 0.0, first_s
-    while spent_s + pause_s <= total_s + 1e-9:
-        yield pause_s
-        spent_s += pause_s
-        pause_s = min(2 * pause_s, longest_s)
-
-
 async def recover(
     store: LeaseStore,
     host: Host,
@@ -56,16 +44,22 @@ async def recover(
     faults_by_kind: Mapping[str, type[Fault]],
     only_run: str | None = None,
     only_stack: str | None = None,
+    spared: Callable[[Lease], bool] = lambda _lease: False,
     by: str = "recover",
     patience_s: float = 1.5,
 ) -> tuple[Recovered, ...]:
     """Revert every lease (of one run, of one stack), all at the same time, each with five tries in `patience_s`.
 
     A lease file is removed only after its revert went well. Leases of another boot are reverted like all others: their
-    processes are gone, what they wrote elsewhere may not be. Damaged files are reported as not reverted.
+    processes are gone, what they wrote elsewhere may not be. Damaged files are reported as not reverted. A `spared`
+    lease is left alone.
     """
     stored = store.list(run=only_run, stack=only_stack)
-    undone = [revert_lease(lease, store, host, faults_by_kind, by=by, patience_s=patience_s) for lease in stored.leases]
+    undone = [
+        revert_lease(lease, store, host, faults_by_kind, by=by, patience_s=patience_s)
+        for lease in stored.leases
+        if not spared(lease)
+    ]
     return (*await asyncio.gather(*undone), *(_unreadable(damaged, by) for damaged in stored.damaged))
 
 
@@ -87,7 +81,7 @@ async def revert_lease(
         return _result(lease, by, ok=False, gone=False, why=why)
     fault, waits = bare(kind), pauses(patience_s)
     while store.holds(lease.id):
-        failure = await _tried(fault, lease, host)
+        failure = await revert_once(fault, lease.undo, host)
         if failure is None:
             return await _forget(fault, lease, store, host, by=by, tell=tell)
         tell("revert", False, failure)
@@ -100,51 +94,16 @@ async def revert_lease(
 
 async def _forget(fault: Fault, lease: Lease, store: LeaseStore, host: Host, *, by: str, tell: Tell) -> Recovered:
     """The revert went well: remove the lease, then look."""
-    store.remove(lease.id)
+    try:
+        store.remove(lease.id)
+    except OSError as failure:  # the others must still be reverted
+        why = f"reverted, but its lease cannot be removed: {failure}"
+        tell("revert", False, why)
+        return _result(lease, by, ok=False, gone=False, why=why)
     tell("revert", True, "")
-    sighting = await _until_gone(fault, lease, host)
+    sighting = await until_gone(fault, lease.undo, host, GONE_WITHIN_S)
     tell("gone", sighting.seen, sighting.what)
     return _result(lease, by, ok=True, gone=sighting.seen, why=sighting.what)
-
-
-async def _tried(fault: Fault, lease: Lease, host: Host) -> str | None:
-    """One try; None when it went well, else what went wrong."""
-    try:
-        async with asyncio.timeout(REVERT_WITHIN_S):
-            await fault.revert(lease.undo, host)
-    except TimeoutError:
-        return f"the revert did not end within {REVERT_WITHIN_S:.0f}s"
-    except Exception as failure:  # noqa: BLE001  whatever is wrong with one lease, it is told and the others are reverted
-        return str(failure) or type(failure).__name__
-    return None
-
-
-async def _until_gone(fault: Fault, lease: Lease, host: Host) -> Sighting:
-    """Look until the harm is seen to be gone; while it is not, revert again.
-
-    A call that the dead harness had under way may reach its server after our revert; the second revert takes it back.
-    """
-    now = host.clock.now()
-    give_up, again = now + GONE_WITHIN_S, now + AGAIN_EVERY_S
-    while True:
-        sighting = await _look(fault, lease, host)
-        now = host.clock.now()
-        if sighting.seen or now >= give_up:
-            return sighting
-        if now >= again:
-            again = now + AGAIN_EVERY_S
-            await _tried(fault, lease, host)
-        await host.clock.sleep_until(host.clock.now() + LOOK_EVERY_S)
-
-
-async def _look(fault: Fault, lease: Lease, host: Host) -> Sighting:
-    try:
-        async with asyncio.timeout(LOOK_WITHIN_S):
-            return await fault.confirm_gone((), lease.undo, host)
-    except TimeoutError:
-        return Sighting(seen=False, what=f"the observer had no answer within {LOOK_WITHIN_S:.0f}s")
-    except Exception as failure:  # noqa: BLE001  an observer that breaks has seen nothing, and says so
-        return Sighting(seen=False, what=f"the observer failed: {failure!r}")
 
 
 def _result(lease: Lease, by: str, *, ok: bool, gone: bool, why: str) -> Recovered:

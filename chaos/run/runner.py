@@ -25,7 +25,6 @@ Ending = Literal["completed", "stopped", "gate_not_met", "cannot_inject", "faile
 
 LOAD_LEAD_S = 0.1
 GUARD_EVERY_S = 0.25
-DRAIN_WHEN_STOPPED_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -91,22 +90,23 @@ async def run(plan: Plan, crew: Crew) -> Finish:
     try:
         refused = await crew.gate()
         crew.journal.record("gate", held=refused is None, why=refused or "users are served")
+        if crew.stop.requested():
+            ending, why, _ = _cut_short(crew.stop)
+            return _finish(crew, Finish(ending, why, reverted=True))
+        if refused is not None:
+            return _finish(crew, Finish("gate_not_met", refused, reverted=True))
+        start_at = crew.host.clock.now() + LOAD_LEAD_S
+        loads = [{"name": name, "planned": count} for name, count in crew.traffic.planned().items()]
+        crew.journal.record("load_started", at=start_at - crew.origin, loads=loads)
     except Exception as failure:  # noqa: BLE001  whatever breaks, the run must end with a record
         return _finish(crew, Finish("failed", _told(failure), reverted=True))
-    if crew.stop.requested():
-        return _finish(crew, Finish("stopped", _stopped(crew.stop), reverted=True))
-    if refused is not None:
-        return _finish(crew, Finish("gate_not_met", refused, reverted=True))
-    return _finish(crew, await _under_load(plan, crew))
+    return _finish(crew, await _under_load(plan, crew, start_at))
 
 
-async def _under_load(plan: Plan, crew: Crew) -> Finish:
-    start_at = crew.host.clock.now() + LOAD_LEAD_S
+async def _under_load(plan: Plan, crew: Crew, start_at: float) -> Finish:
     enough, ended = asyncio.Event(), asyncio.Event()
-    loads = [{"name": name, "planned": count} for name, count in crew.traffic.planned().items()]
-    crew.journal.record("load_started", at=start_at - crew.origin, loads=loads)
     watching = asyncio.create_task(crew.watch.run(ended))
-    guarding = asyncio.create_task(_guard(crew, start_at))
+    guarding = asyncio.create_task(_guarded(crew, start_at))
     load = asyncio.create_task(crew.traffic.run(start_at, enough))
     finish = await _timeline(plan, crew, start_at)
     if finish.ending != "completed":
@@ -156,16 +156,17 @@ async def _take(
 ) -> None:
     """One step. The fault verbs go to the keeper; windows are only noted."""
     offset = start_at - crew.origin
+    if step.action in ("arm", "inject") and not crew.alive():
+        raise CannotInject("the watchdog is gone; nothing may be injected without it")
     if step.action == "arm":
-        if not crew.alive():
-            raise CannotInject("the watchdog is gone; nothing may be injected without it")
         await crew.keeper.arm(faults[step.subject])
     elif step.action == "inject":
         await crew.keeper.inject(faults[step.subject], step.at + offset)
     elif step.action == "look":
         crew.keeper.look(faults[step.subject])
     elif step.action == "revert":
-        await crew.keeper.revert(faults[step.subject], "timeline")
+        if not await crew.keeper.revert(faults[step.subject], "timeline"):
+            crew.stop.request(ERROR, f"fault {step.subject} could not be reverted; nothing more may be injected")
     elif step.action == "close_window":
         window = windows[step.subject]
         crew.journal.record("window", name=window.name, start=window.start + offset, end=window.end + offset)
@@ -183,16 +184,26 @@ async def _stopped_before(when: float, crew: Crew) -> bool:
     return stopping in done
 
 
+async def _guarded(crew: Crew, start_at: float) -> None:
+    """Watch the guards and the watchdog; a run whose guards cannot be watched any more ends."""
+    try:
+        await _guard(crew, start_at)
+    except Exception as failure:  # noqa: BLE001  whatever breaks here, harm must not go on unwatched
+        crew.stop.request(ERROR, _told(failure))
+
+
 async def _guard(crew: Crew, start_at: float) -> None:
-    """Ask the guards four times a second; the first that trips stops the run."""
+    """Ask four times a second; the first guard that trips stops the run, and so does the end of the watchdog."""
     when = start_at
     while not crew.stop.requested():
         when += GUARD_EVERY_S
         await crew.host.clock.sleep_until(when)
+        if crew.keeper.in_force() and not crew.alive():
+            crew.stop.request(ERROR, "the watchdog is gone; no fault may stay without it")
         trip = crew.guards(crew.host.clock.now() - crew.origin)
         if trip is not None:
-            crew.journal.record("guard_tripped", guard=trip.guard, value=trip.value, bound=trip.bound)
             crew.stop.request("guard", f"{trip.guard}: {trip.value:.3g} breaks {trip.bound}")
+            crew.journal.record("guard_tripped", guard=trip.guard, value=trip.value, bound=trip.bound)
 
 
 def _finish(crew: Crew, finish: Finish) -> Finish:

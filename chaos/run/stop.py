@@ -16,6 +16,15 @@ class Stop:
     by: str | None = None
     why: str = ""
     _event: asyncio.Event = field(default_factory=asyncio.Event)
+    _parts: list[Stop] = field(default_factory=list)
+
+    def part(self) -> Stop:
+        """A stop of its own for one part of the whole: it ends with the whole, and may end alone."""
+        part = Stop()
+        self._parts.append(part)
+        if self.by is not None:
+            part.request(self.by, self.why)
+        return part
 
     def request(self, by: str, why: str = "") -> bool:
         """True when this was the first request."""
@@ -23,6 +32,8 @@ class Stop:
             return False
         self.by, self.why = by, why
         self._event.set()
+        for part in self._parts:
+            part.request(by, why)
         return True
 
     def requested(self) -> bool:

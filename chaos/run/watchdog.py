@@ -1,7 +1,7 @@
 r"""The process that outlives the harness: it reverts when a lease runs out or the harness is gone.
 
     harness ── stdin (a pipe) ──► watchdog ──► leases of this run
-       │ "done\n"   all is well: leave when no lease is left
+       │ "done\n"   the run is over: revert what it could not, and leave
        │ end of file without it, or SIGTERM: revert everything now
 
 The kernel closes the pipe however the harness dies, so its death is seen at once and cannot be missed. Started as
@@ -40,11 +40,12 @@ Harness = Literal["alive", "done", "gone"]
 
 
 def due(leases: tuple[Lease, ...], harness: Harness, now: float, boot_id: str) -> tuple[Lease, ...]:
-    """Which leases to revert now: all of a harness that is gone, else those that ran out.
+    """Which leases to revert now: those that ran out, and all once the harness is gone or done with its run.
 
-    The grace leaves a harness that is alive the time to revert by itself.
+    What a harness that is done leaves is what it could not revert itself. The grace leaves one that is alive the time
+    to do so.
     """
-    if harness == "gone":
+    if harness != "alive":
         return leases
     return tuple(lease for lease in leases if lease.ended(now - GRACE_S, boot_id))
 
@@ -102,6 +103,7 @@ class Watchdog:
             given_up = [lease for lease in leases if self._has_given_up(lease)]
             if self.harness != "alive" and len(given_up) == len(leases):
                 await asyncio.gather(*self._reverts.values())
+                self.store.sweep(self.run)
                 return NOT_REVERTED if given_up else NOTHING_LEFT
             await self._pause()
 

@@ -6,6 +6,7 @@ socket.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -63,12 +64,13 @@ class LocalStack:
         return found if isinstance(found, dict) else None
 
     def supervisor(self, host: Host) -> ProcessId | None:
-        """The live supervisor of this stack."""
+        """The live supervisor of this stack; it keeps its pid file locked, so an unlocked one names a stranger."""
         try:
-            pid = int((self.folder / "supervisor.pid").read_text().split()[0])
+            with (self.folder / "supervisor.pid").open() as file:
+                pid = int(file.read().split()[0]) if _is_locked(file.fileno()) else None
         except (OSError, ValueError, IndexError):
             return None
-        return host.processes.identify(pid)
+        return None if pid is None else host.processes.identify(pid)
 
     async def inventory(self, host: Host) -> Inventory | None:
         """What is running now, asked from the supervisor itself; None when none answers."""
@@ -91,11 +93,13 @@ def start(stack: LocalStack, weaknesses: Iterable[str], *, dies_with_us: bool) -
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
 
-async def wait_ready(stack: LocalStack, process: subprocess.Popen[bytes], host: Host) -> Inventory:
-    """Return the inventory once the whole stack serves. Raises StackTrouble when it dies or takes too long."""
+async def wait_ready(stack: LocalStack, process: subprocess.Popen[bytes] | None, host: Host) -> Inventory:
+    """Return the inventory once the whole stack serves. Raises StackTrouble when it takes too long, or when `process`,
+    its supervisor if we started it, dies.
+    """
     give_up = host.clock.now() + READY_WITHIN_S
     while host.clock.now() < give_up:
-        if process.poll() is not None:
+        if process is not None and process.poll() is not None:
             code = 64 if process.returncode == 64 else 70
             raise StackTrouble(f"the stack did not come up: {_tail(stack)}", code)
         if (stack.folder / "inventory.json").exists():
@@ -124,6 +128,15 @@ async def stop(stack: LocalStack, host: Host) -> bool:
 def forget(stack: LocalStack) -> None:
     """Remove the state folder of a stack that is down."""
     shutil.rmtree(stack.folder, ignore_errors=True)
+
+
+def _is_locked(file: int) -> bool:
+    """Whether another process holds the lock; ours, if there was none, goes with the file."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _tail(stack: LocalStack) -> str:

@@ -18,6 +18,7 @@ from chaos.inventory import Target
 from chaos.ports import ConnectResult, Host, HttpReply, Wire
 from chaos.testing.clock import VirtualClock
 from chaos.testing.recording import Recording
+from chaos.testing.serving import FakeServing
 from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
 
 ROUND_TRIP_S = 0.0005
@@ -45,6 +46,9 @@ class InMemoryFiles:
     def names(self, folder: Path) -> tuple[str, ...]:
         """Sorted names of the files directly in a folder."""
         return tuple(sorted(path.name for path in self.texts if path.parent == folder))
+
+    def sweep(self, folder: Path, prefix: str) -> None:
+        """Writes in memory are never half done."""
 
 
 class InMemoryNetwork:
@@ -89,16 +93,16 @@ class InMemoryNetwork:
 class InMemoryHttp:
     """The `Http` port. `pages` are replies by URL; `trouble` are replies by the beginning of a URL, and come first."""
 
-    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
-        """Serves the supervisor's socket, the proxy's admin port and `pages`."""
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy, serving: FakeServing) -> None:
+        """Serves the supervisor's socket, the proxy's admin port, `pages`, and what the targets serve."""
         self.pages: dict[str, HttpReply] = {}
         self.trouble: dict[str, HttpReply] = {}
         self._supervisor = supervisor
         self._proxy = proxy
+        self._serving = serving
 
     async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
-        """One call. Nothing takes time."""
-        del timeout_s
+        """One call. Only what targets serve takes time."""
         await asyncio.sleep(0)
         for prefix, answer in self.trouble.items():
             if url.startswith(prefix):
@@ -110,6 +114,9 @@ class InMemoryHttp:
             return self._supervisor.answer(method, url.removeprefix(socket), json)
         if url.startswith(admin) and not self._proxy.absent:
             return self._proxy.answer(method, url.removeprefix(admin), json)
+        served = await self._serving.answer(method, url, json, timeout_s)
+        if served:
+            return served
         word = "absent: no such socket" if url.startswith("unix:") else "refused: nobody listens"
         return HttpReply(status=0, body="", headers={}, error=word)
 
@@ -123,7 +130,8 @@ class InMemoryHost:
         self.processes = ProcessTable()
         self.supervisor = FakeSupervisor(socket, self.processes)
         self.proxy = FakeProxy(admin)
-        self.http = InMemoryHttp(self.supervisor, self.proxy)
+        serving = FakeServing(self.supervisor, self.processes, self.proxy)
+        self.http = InMemoryHttp(self.supervisor, self.proxy, serving)
         self.files = InMemoryFiles()
         network = InMemoryNetwork(self.supervisor, self.processes, self.proxy)
         self._recording = Recording(Host(self.clock, self.processes, network, self.http, self.files))

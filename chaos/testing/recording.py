@@ -29,6 +29,7 @@ from chaos.ports import (
 
 T = TypeVar("T")
 _LOOKING = ("GET", "HEAD")
+_QUESTION = "/v1/completions"  # asking a model for some tokens alters nothing
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,11 @@ class _RecordedHttp:
         def effect() -> Awaitable[HttpReply]:
             return self.inner.call(method, url, json, timeout_s=timeout_s)
 
-        return await self.recording.wait(f"{method} {url}", effect, changes=method not in _LOOKING)
+        return await self.recording.wait(f"{method} {url}", effect, changes=_alters(method, url))
+
+
+def _alters(method: str, url: str) -> bool:
+    return method not in _LOOKING and not url.partition("?")[0].endswith(_QUESTION)
 
 
 @dataclass(frozen=True)
@@ -177,3 +182,6 @@ class _RecordedFiles:
 
     def names(self, folder: Path) -> tuple[str, ...]:
         return self.recording.do(f"names {folder}", lambda: self.inner.names(folder))
+
+    def sweep(self, folder: Path, prefix: str) -> None:
+        self.recording.do(f"sweep {folder} {prefix}", lambda: self.inner.sweep(folder, prefix), changes=True)

@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import json
 import signal as signals
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -194,6 +195,7 @@ class FakeProxy:
         self.admin = admin
         self.absent = False
         self.listeners: dict[str, FakeListener] = {}
+        self.hits: Counter[tuple[str, str]] = Counter()
 
     def add(self, name: str, listen: str, upstream: str) -> None:
         """Listen for a target."""
@@ -204,7 +206,9 @@ class FakeProxy:
         return next((one for one in self.listeners.values() if one.listen == address), None)
 
     def answer(self, method: str, route: str, body: Any) -> HttpReply:
-        """Routes under /proxies/{name}; status codes as in the contract."""
+        """Routes under /proxies/{name}, status codes as in the contract; and the count of what toxics have hit."""
+        if route == "/brownout/hits":
+            return reply(200, {name: self._hits(listener) for name, listener in self.listeners.items()})
         _, folder, name, toxics, toxic = (*route.split("/"), "", "", "", "")[:5]
         listener = self.listeners.get(name)
         if folder != "proxies" or listener is None:
@@ -214,6 +218,10 @@ class FakeProxy:
         if method in ("POST", "PATCH"):
             listener.enabled = body.get("enabled", listener.enabled)
         return reply(200, listener.to_json())
+
+    def _hits(self, listener: FakeListener) -> dict[str, Any]:
+        counted = {name: {"requests": self.hits[listener.name, name]} for name in (t["name"] for t in listener.toxics)}
+        return {"toxics": counted}
 
     def _toxic(self, method: str, listener: FakeListener, name: str, body: Any) -> HttpReply:
         if method == "POST":

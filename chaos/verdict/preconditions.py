@@ -3,8 +3,8 @@
 The limits, and why: at least 99 % of the planned requests sent, because a smaller shortfall moves a ratio by less
 than its interval at the sizes we ask for; a p99 lateness of at most 500 ms, half of the one-second slices that
 recovery is measured in (latency counts from the intended send, so lateness can only make the stack look worse, never
-better, and a shared CI machine stalls for a few hundred milliseconds now and then); at most 1 % indeterminate requests, because those are left out of ratios and could carry a verdict either
-way.
+better, and a shared CI machine stalls for a few hundred milliseconds now and then); at most 1 % indeterminate
+requests, because those are left out of ratios and could carry a verdict either way.
 """
 
 from __future__ import annotations

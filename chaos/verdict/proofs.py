@@ -1,7 +1,8 @@
 """What the journal proves about each fault: when it came, who saw it, who undid it, who saw it go.
 
 A fault counts as confirmed only if it was seen after the inject *and* was still there at the last look before the
-revert: one that went away by itself left users unharmed for an unknown time.
+revert: one that went away by itself left users unharmed for an unknown time. A fault that lived its whole time without
+that last look is not confirmed; one that was cut short had none coming.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ class _Undone:
 
 def _prove(entry: FaultEntry, evidence: Evidence) -> FaultProof:
     injected = next(iter(_about(evidence, "fault_injected", entry.name)), None)
-    looks = _about(evidence, "fault_confirmed", entry.name) + _about(evidence, "fault_still", entry.name)
+    first, last = (_about(evidence, kind, entry.name) for kind in ("fault_confirmed", "fault_still"))
     undone = _undone(entry.name, evidence)
+    missed = not last and undone is not None and undone.by == "timeline"
     fields = injected.fields if injected else {}
     return FaultProof(
         name=entry.name,
@@ -43,9 +45,9 @@ def _prove(entry: FaultEntry, evidence: Evidence) -> FaultProof:
         targets=tuple(fields.get("targets", ())),
         fidelity=str(fields.get("fidelity", entry.fault.fidelity)),
         injected_at=injected.t if injected else None,
-        confirmed=bool(looks) and all(r.fields.get("seen") for r in looks),
-        observer=str(looks[0].fields.get("observer", "")) if looks else entry.fault.observer,
-        what=_seen_what(looks),
+        confirmed=bool(first) and not missed and all(r.fields.get("seen") for r in first + last),
+        observer=str(first[0].fields.get("observer", "")) if first else entry.fault.observer,
+        what="never looked at again before its revert" if first and missed else _seen_what(first + last),
         reverted_at=undone.at if undone else None,
         reverted_by=undone.by if undone else None,
         gone=bool(undone and undone.gone),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from chaos.journal.tables import SampleTable
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.statistics import requests_to_settle, wilson
@@ -30,6 +32,13 @@ SUCCESS = Share(lambda s: among(s.outcome, SERVED), decided, "requests")
 SHED = Share(lambda s: among(s.outcome, frozenset({"shed"})), decided, "requests")
 RECALL = Share(
     lambda s: s.answer_ok == 1, lambda s: decided(s) & (s.answer_ok >= 0), "requests with a known right answer"
+)
+
+
+INTEGRITY = Share(
+    lambda s: among(s.outcome, ANSWERED) | (s.why == "error_frame"),
+    lambda s: decided(s) & ~np.isnan(s.first_token_s),
+    "answers that began",
 )
 
 

@@ -18,7 +18,8 @@ from chaos.verdict.windows import Window
 SLICE_S = 1.0
 
 _SHARE_FLOOR = 0.02
-_WAIT_FLOOR = 0.10
+_WAIT_FLOOR_SHARE = 0.5
+_WAIT_FLOOR_S = 0.1
 _STEADY_SHARE = 0.90
 _WAIT_QUANTILE = 0.90
 
@@ -74,12 +75,18 @@ def share_signal(share: Share, *, rising_is_good: bool) -> Signal:
 
 
 def wait_signal(waits: Callable[[SampleTable], Floats], q: float = _WAIT_QUANTILE) -> Signal:
-    """A quantile of a wait, by default p90: tails of one second are noise, medians hide every tenth user. Least
-    margin 10 %.
+    """A quantile of a wait, by default p90: tails of one second are noise, medians hide every tenth user.
+
+    The least margin is half of the level and a tenth of a second: less is not felt, and a shared machine moves the p90
+    of one second by as much without any fault.
     """
 
     def reduce(samples: SampleTable) -> Reduce:
         felt, known = waits(samples), decided(samples)
         return lambda rows: quantile(felt[kept], q) if len(kept := rows[known[rows]]) else math.nan
 
-    return Signal(reduce, rising_is_good=False, floor=lambda level: _WAIT_FLOOR * level, steady=math.isfinite)
+    return Signal(reduce, rising_is_good=False, floor=_wait_floor, steady=math.isfinite)
+
+
+def _wait_floor(level: float) -> float:
+    return max(_WAIT_FLOOR_SHARE * level, _WAIT_FLOOR_S)

@@ -45,3 +45,12 @@ def test_others_may_read_what_the_umask_lets_them(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o644
+
+
+def test_a_sweep_removes_only_drafts_of_the_named_files(tmp_path: Path) -> None:
+    keep = ["run-1-a.json", ".run-2-a.json.7-1.draft", ".run-1-note"]
+    for name in [*keep, ".run-1-a.json.7-1.draft", ".run-1-b.json.7-2.draft"]:
+        (tmp_path / name).write_text("half")
+    LocalFiles().sweep(tmp_path, "run-1-")
+    assert sorted(keep) == sorted(p.name for p in tmp_path.iterdir())
+    LocalFiles().sweep(tmp_path / "nowhere", "run-1-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -110,3 +111,24 @@ def test_every_catalog_is_there_for_programs_too(terminal: Terminal, what: str) 
 def test_a_slip_of_the_keyboard_gets_the_right_word(terminal: Terminal, arguments: list[str], hint: str) -> None:
     code, out, err = terminal.call(*arguments)
     assert (code, out, hint in err) == (64, "", True)
+
+
+def test_a_folder_of_many_experiments_has_no_single_plan(terminal: Terminal) -> None:
+    code, out, err = terminal.call("plan", str(ROOT / "experiments"))
+    assert (code, out, "one file at a time" in err) == (64, "", True)
+
+
+@pytest.mark.parametrize("times", ["0", "-1", "x"])
+def test_no_run_at_all_is_not_upheld(terminal: Terminal, times: str) -> None:
+    code, _, err = terminal.call("run", "experiment.yaml", f"--repeat={times}")
+    assert (code, "from 1 up" in err) == (64, True)
+
+
+def test_a_reader_that_has_left_does_not_turn_bad_input_into_success() -> None:
+    """`brownout ... 2>&1 | head -1` must not lose the exit code."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "chaos", "explain", "no-such-code"]
+    with os.fdopen(writer, "wb") as gone:
+        done = subprocess.run(command, cwd=ROOT, stdout=gone, stderr=gone, timeout=30, check=False)
+    assert done.returncode == 64

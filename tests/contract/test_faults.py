@@ -6,17 +6,20 @@ import pytest
 
 from chaos.faults.catalog import FAULTS, by_kind
 from chaos.faults.fault import Fault
+from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
+from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_stall import StreamStall
 from chaos.settings import settings_of
 from chaos.testing.clock import run_virtual
 from chaos.testing.conformance import check_fault
 from chaos.testing.host import InMemoryHost
-from chaos.units import Duration
+from chaos.units import Duration, Ratio
 
 EXAMPLES: tuple[Fault, ...] = (
     Noop(),
@@ -28,6 +31,12 @@ EXAMPLES: tuple[Fault, ...] = (
     NetLatency(latency=Duration(0.15)),
     NetLatency(latency=Duration(0.4), jitter=Duration(0.4), direction="upstream"),
     NetDown(),
+    HttpStatus(),
+    HttpStatus(status=429, retry_after=Duration(2), share=Ratio(0.1), path="/v1/"),
+    StreamCut(),
+    StreamCut(after_events=0, ending="clean", share=Ratio(0.2)),
+    StreamStall(),
+    StreamStall(after_events=0, share=Ratio(0.2)),
 )
 
 

@@ -8,11 +8,14 @@ import json
 import pytest
 
 from chaos.faults.fault import Fault, RevertFailed
+from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
+from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_stall import StreamStall
 from chaos.ports import HttpReply
 from chaos.testing.clock import run_virtual
 from chaos.testing.host import InMemoryHost
@@ -20,7 +23,19 @@ from chaos.units import Duration
 
 SLOW = NetLatency(latency=Duration(0.1))
 EDGES: tuple[Fault, ...] = (NetDown(), SLOW)
-PAIRS = [(NetDown(), NetDown()), (SLOW, SLOW), (SLOW, NetDown()), (NetDown(), NodeLoss()), (SLOW, NodeLoss())]
+CUT, STALL, STATUS = StreamCut(), StreamStall(), HttpStatus()
+PAIRS: list[tuple[Fault, Fault]] = [
+    (NetDown(), NetDown()),
+    (SLOW, SLOW),
+    (SLOW, NetDown()),
+    (NetDown(), NodeLoss()),
+    (SLOW, NodeLoss()),
+    (CUT, CUT),
+    (CUT, STALL),
+    (STATUS, CUT),
+    (STATUS, NetDown()),
+    (STALL, NodeLoss()),
+]
 
 
 @pytest.mark.parametrize("first_reverted", [0, 1])
@@ -83,7 +98,7 @@ def test_a_fault_after_a_restart_harms_the_new_process_although_the_inventory_is
 
 
 def test_no_observer_is_fooled_by_another_faults_harm() -> None:
-    faults: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), SLOW, NetDown())
+    faults: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), SLOW, NetDown(), CUT, STALL, STATUS)
 
     async def seen(done: Fault, asked: Fault) -> bool:
         world = InMemoryHost()
@@ -120,7 +135,9 @@ def test_a_stall_freezes_the_core_and_leaves_the_front_running() -> None:
     run_virtual(main)
 
 
-@pytest.mark.parametrize("fault", [NetDown(), SLOW, ProcessKill(), NodeLoss()], ids=lambda fault: fault.kind)
+@pytest.mark.parametrize(
+    "fault", [NetDown(), SLOW, ProcessKill(), NodeLoss(), CUT, STALL, STATUS], ids=lambda fault: fault.kind
+)
 def test_a_revert_that_fails_tells_the_manual_command(fault: Fault) -> None:
     async def main() -> str:
         world = InMemoryHost()

@@ -8,12 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from chaos.faults.fault import CannotInject, Fault
+from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
+from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_stall import StreamStall
 from chaos.inventory import Target
 from chaos.ports import HttpReply
 from chaos.testing.clock import run_virtual
@@ -22,7 +25,8 @@ from chaos.units import Duration
 
 BARE = Target("tools", "tool", None, (), "127.0.0.1:41001")
 LATENCY = NetLatency(latency=Duration(0.1))
-HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown())
+TOXIC: tuple[Fault, ...] = (HttpStatus(), StreamCut(), StreamStall())
+HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown(), *TOXIC)
 
 
 @pytest.mark.parametrize("fault", HARMFUL, ids=lambda fault: fault.kind)
@@ -40,6 +44,29 @@ def test_a_kill_that_is_not_held_needs_no_supervisor() -> None:
     target = dataclasses.replace(BARE, pids=(1,))
     assert ProcessKill(restart="supervisor").problems((target,)) == ()
     assert "use `restart: supervisor`" in ProcessKill().problems((target,))[0]
+
+
+@pytest.mark.parametrize("fault", [StreamCut(), StreamStall()], ids=lambda fault: fault.kind)
+def test_only_what_serves_streams_can_have_them_harmed(fault: Fault) -> None:
+    async def main() -> tuple[str, ...]:
+        return fault.problems((InMemoryHost().add_target("tools", "tool"),))
+
+    wanted = "tools: a tool serves no token streams; choose a target of role engine or fallback-engine"
+    assert run_virtual(main) == (wanted,)
+
+
+def test_an_error_status_needs_http() -> None:
+    async def main() -> tuple[str, ...]:
+        return HttpStatus().problems((InMemoryHost().add_target("vectors", "vector-store", wire="postgres"),))
+
+    assert run_virtual(main) == ("vectors: it speaks postgres, not HTTP",)
+
+
+def test_an_engine_that_does_not_say_what_it_serves_is_named() -> None:
+    def hide(world: InMemoryHost) -> None:
+        world.http.trouble["http://127.0.0.1:41001/v1/models"] = HttpReply(503, "loading", {})
+
+    assert "tools does not say which model it serves: status 503 loading" in _refusal(StreamCut(), hide)
 
 
 def test_a_node_is_lost_one_at_a_time() -> None:
@@ -101,7 +128,7 @@ def test_a_proxy_that_somebody_closed_by_hand_is_not_taken_over(fault: Fault) ->
     assert "is down already, by hand; enable it first: curl" in _refusal(fault, close)
 
 
-@pytest.mark.parametrize("fault", [NodeLoss(), NetDown(), LATENCY], ids=lambda fault: fault.kind)
+@pytest.mark.parametrize("fault", [NodeLoss(), NetDown(), LATENCY, *TOXIC], ids=lambda fault: fault.kind)
 def test_a_proxy_that_does_not_answer_is_named_with_its_admin_address(fault: Fault) -> None:
     def vanish(world: InMemoryHost) -> None:
         world.proxy.absent = True

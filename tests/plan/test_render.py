@@ -36,7 +36,7 @@ timeline
      10.00s  inject        poke
      10.00s  open window   fault
      10.00s  open window   poke
-     16.50s  look          poke
+     15.50s  look          poke
      18.00s  close window  fault
      18.00s  close window  poke
      18.00s  revert        poke

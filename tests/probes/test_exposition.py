@@ -49,3 +49,11 @@ def test_no_series_is_an_empty_answer(text):
 @given(st.text(max_size=200))
 def test_no_text_is_an_exception(text):
     parse_metrics(text)
+
+
+def test_a_memo_changes_nothing_but_the_cost() -> None:
+    memo: dict[str, str | None] = {}
+    later = TEXT.replace("3", "4")
+    assert parse_metrics(TEXT) == parse_metrics(TEXT, memo)
+    assert parse_metrics(later) == parse_metrics(later, memo)
+    assert memo

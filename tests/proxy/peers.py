@@ -50,7 +50,7 @@ class Edge:
     name: str
     port: int
 
-    def add(self, kind: str, stream: str = "downstream", toxicity: float = 1, **attributes: int) -> str:
+    def add(self, kind: str, stream: str = "downstream", toxicity: float = 1, **attributes: int | str) -> str:
         body = {"type": kind, "stream": stream, "toxicity": toxicity, "attributes": attributes}
         status, made = self.admin.call("POST", f"/proxies/{self.name}/toxics", body)
         assert status == 200, made

@@ -8,12 +8,12 @@ from typing import Any
 from chaos.proxy.chain import Chain
 from chaos.proxy.toxic import Toxic
 from chaos.proxy.toxics import TOXICS
-from chaos.proxy.toxics.stub import End, Item
+from chaos.proxy.toxics.stub import End, Item, Stub
 
 KINDS = {kind.kind: kind for kind in TOXICS}
 
 
-def toxic(kind: str, toxicity: float = 1.0, name: str = "", **attributes: int) -> Toxic:
+def toxic(kind: str, toxicity: float = 1.0, name: str = "", **attributes: int | str) -> Toxic:
     """A downstream toxic; the attributes as in the API."""
     make: Any = KINDS[kind]
     return Toxic(name or f"{kind}_downstream", "downstream", make(**attributes), toxicity)
@@ -27,10 +27,11 @@ class Rig:
         self.full = False
         self.got: list[tuple[float, Item]] = []
         self._seed = seed
-        self.chain = Chain(0.0, list(toxics), self._dice, self._deliver)
+        self.chain = Chain(0.0, list(toxics), self._fit, self._deliver)
 
-    def _dice(self, toxic_: Toxic) -> random.Random:
-        return random.Random(f"{self._seed}/{toxic_.name}")
+    def _fit(self, toxic_: Toxic) -> tuple[random.Random, Stub]:
+        dice = random.Random(f"{self._seed}/{toxic_.name}")
+        return dice, toxic_.attributes.stub(dice)
 
     def _deliver(self, item: Item) -> bool:
         self.got.append((round(self.now, 9), item))

@@ -34,6 +34,13 @@ def test_the_lock_names_its_holder_while_it_is_held_and_nobody_after(tmp_path: P
     assert live_holder(lock, ProcFs()) is None
 
 
+def test_a_run_that_breaks_off_is_not_taken_for_alive_while_its_process_goes_on(tmp_path: Path) -> None:
+    lock = tmp_path / "run.lock"
+    with pytest.raises(OSError, match="disk"), hold(lock, "run-1", tmp_path, ProcFs()):
+        raise OSError("disk")
+    assert live_holder(lock, ProcFs()) is None
+
+
 def test_a_second_run_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
     lock = tmp_path / "run.lock"
     second = hold(lock, "run-2", tmp_path, ProcFs())

@@ -16,7 +16,7 @@ from chaos.faults.process_kill import ProcessKill
 from chaos.inventory import Target
 from chaos.ports import HttpReply
 from chaos.run.lease import Lease, LeaseStore
-from chaos.run.recovery import pauses, recover, revert_lease
+from chaos.run.recovery import recover, revert_lease
 from chaos.testing.clock import run_virtual
 from chaos.testing.host import InMemoryHost
 
@@ -160,6 +160,49 @@ def test_a_hold_that_arrives_after_the_revert_is_released_as_well() -> None:
     scene(play)
 
 
+def test_a_hold_that_arrives_late_is_seen_although_the_target_answers() -> None:
+    """It would keep the target dead at its next death."""
+
+    async def play(s: Scene) -> None:
+        fault, targets = ProcessKill(), (s.world.target("tools"),)
+        undo = await fault.prepare(targets, s.world.host)
+        s.world.supervisor.targets["tools"].holds.add(undo["hold"])
+        assert not (await fault.confirm_gone((), undo, s.world.host)).seen
+        await fault.revert(undo, s.world.host)
+        assert (await fault.confirm_gone((), undo, s.world.host)).seen
+
+    scene(play)
+
+
+def test_a_lease_that_cannot_be_removed_is_told_and_the_others_are_reverted(monkeypatch) -> None:
+    async def play(s: Scene) -> None:
+        stuck = await s.harm(NetDown())
+        await s.harm(Noop())
+        remove = LeaseStore.remove
+
+        def refuse(store: LeaseStore, lease_id: str) -> None:
+            if lease_id == stuck.id:
+                raise OSError(30, "Read-only file system")
+            remove(store, lease_id)
+
+        monkeypatch.setattr(LeaseStore, "remove", refuse)
+        first, second = await s.recover()
+        assert [(False, True), True] == [(first.ok, "Read-only" in first.why), second.ok]
+        assert await s.serves()
+
+    scene(play)
+
+
+def test_a_spared_lease_is_left_alone() -> None:
+    async def play(s: Scene) -> None:
+        kept = await s.harm(NetDown(), run="run-1")
+        await s.harm(Noop(), run="run-2")
+        (result,) = await s.recover(spared=lambda lease: lease.run == "run-1")
+        assert ("run-2", (kept,)) == (result.run, s.store.list().leases)
+
+    scene(play)
+
+
 def test_a_damaged_lease_is_reported_as_not_reverted_and_the_others_are_reverted() -> None:
     async def play(s: Scene) -> None:
         await s.harm(NetDown())
@@ -193,9 +236,3 @@ def test_a_lease_that_somebody_else_reverted_is_not_reverted_again() -> None:
         assert s.world.changes == changes
 
     scene(play)
-
-
-def test_pauses_double_up_to_a_longest_and_stay_within_their_sum() -> None:
-    assert list(pauses(1.5)) == pytest.approx([0.1, 0.2, 0.4, 0.8])
-    assert sum(pauses(30.0)) <= 30.0
-    assert max(pauses(30.0)) == 2.0

@@ -40,6 +40,7 @@ class Toy:
     breaks_in_inject: bool = False
     failing_reverts: list[Exception] = field(default_factory=list)
     observer_hangs: bool = False
+    slow_to_go: bool = False
     kind: ClassVar[str] = "toy"
     summary: ClassVar[str] = "a toy"
     fidelity: ClassVar[str] = "none"
@@ -77,6 +78,8 @@ class Toy:
         self.world.broken.discard(self.name)
 
     async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
+        if self.slow_to_go:
+            await asyncio.sleep(0.1)
         return Sighting(seen=self.name not in self.world.broken, what="looked")
 
 
@@ -108,6 +111,9 @@ class MemoryLeases:
 
     def grant(self, lease: Lease) -> None:
         self.held[lease.id] = lease
+
+    def holds(self, lease_id: str) -> bool:
+        return lease_id in self.held
 
     def remove(self, lease_id: str) -> None:
         self.held.pop(lease_id, None)

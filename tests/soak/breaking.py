@@ -13,7 +13,10 @@ from matrix import Figure, Found, Matrix, Row, Trial, ended
 from chaos.journal.reader import read_journal
 from chaos.load.report import quantile
 
-FAULTS = ("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down")
+FAULTS = (
+    *("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"),
+    *("http_status", "stream_cut", "stream_stall"),
+)
 KILLS_EACH = 20
 SIGNALS_EACH = 5
 WHOLE_WITHIN_S = 2.0

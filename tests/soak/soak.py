@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "system"), str(HERE.parent / "spec")]
 
 from breaking import KILLS, SIGNALS
+from clone import CLONE
 from drill import ROOT
 from judging import CONTROL, WEAKNESSES, injection, missions
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
@@ -28,7 +30,8 @@ from quick import CHECK_SPEED, MUTATIONS, PLAN_BYTES, READY
 def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
     quick = (MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
-    return (*quick, SIGNALS, KILLS, CONTROL, missions(folder / "runs"), injection(folder / "runs"), WEAKNESSES)
+    long = (SIGNALS, KILLS, CONTROL, missions(folder / "runs"), injection(folder / "runs"), WEAKNESSES)
+    return (*quick, CLONE, *long)
 
 
 def table(scores: Sequence[Score]) -> str:
@@ -87,6 +90,8 @@ def main(arguments: Iterable[str]) -> int:
 
 def soak(chosen: Sequence[Matrix], folder: Path) -> int:
     """One matrix after the other; what was done before an interrupt is kept and shown."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)  # a background shell has both ignored
     ledgers = {matrix.name: Ledger(folder / f"{matrix.name}.jsonl") for matrix in chosen}
     try:
         for matrix in chosen:

@@ -8,7 +8,10 @@ import time
 import pytest
 from drill import Drill, kill, until_whole
 
-FAULTS = ["noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"]
+FAULTS = [
+    *("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"),
+    *("http_status", "stream_cut", "stream_stall"),
+]
 
 
 @pytest.mark.parametrize("name", FAULTS)

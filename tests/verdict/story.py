@@ -228,7 +228,9 @@ CASES: Mapping[str, Story] = {
         hurt=Behaviour(fail_every=140, degraded="no_retrieval", ttft_s=0.06, calls=0)
     ),
     "interrupted": Story(ending=None, cut_at=INJECT + 6),
-    "stopped": Story(ending="stopped", left_out=frozenset({"fault_still"})),
+    "stopped": Story(
+        ending="stopped", left_out=frozenset({"fault_still"}), replaced={"fault_reverted": {"by": "SIGINT"}}
+    ),
     "gate_not_met": Story(
         ending="gate_not_met", replaced={"gate": {"held": False, "why": "users are not served: 503"}}, cut_at=0.8
     ),

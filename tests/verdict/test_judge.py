@@ -74,6 +74,8 @@ def test_without_its_preconditions_nothing_is_upheld_or_refuted() -> None:
         (Story(sent=0.9), "load delivered"),
         (Story(replaced={"load_started": {"loads": [{"name": "chat", "planned": 999}]}}), "books balance"),
         (Story(replaced={"fault_still": {"seen": False, "what": "it is back already"}}), "fault outage confirmed"),
+        (Story(left_out=frozenset({"fault_still"})), "fault outage confirmed"),
+        (Story(left_out=frozenset({"fault_confirmed"})), "fault outage confirmed"),
         (Story(left_out=frozenset({"fault_injected"})), "fault outage confirmed"),
         (Story(replaced={"fault_gone": {"seen": False, "what": "refused"}}), "fault outage gone"),
     ],

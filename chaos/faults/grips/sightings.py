@@ -26,16 +26,19 @@ async def every_one(looks: Iterable[Coroutine[Any, Any, Sighting]]) -> Sighting:
 async def seen_back(grip: Grip, at: str, mark: str | None, host: Host) -> Sighting:
     """Does the target answer at this address? If not: is our own mark gone, and only other faults still in the way?
 
-    A port may answer before the target can serve (a database that still recovers), so its supervisor must agree.
+    A port may answer before the target can serve (a database that still recovers), so its supervisor must agree. A
+    target that answers while our mark is left would stay dead at its next death: that is not gone.
     """
     answers = await host.network.round_trip(at, grip.wire, ANSWER_S) is not None
     record = await supervisor.look(grip.supervisor, grip.name, host) if grip.supervisor else None
+    listener = await grip.proxy.look(host) if grip.proxy and at == grip.via else None
+    in_the_way = {*(record.get("holds", ()) if record else ()), *(listener.down_marks if listener else ())}
+    if mark in in_the_way:
+        return Sighting(seen=False, what=f"{grip.name}: the mark {mark} is still there")
     if answers:
         starting = record is not None and record.get("state") == "starting"
         return Sighting(not starting, f"{grip.name}: {at} answers" + (", but it is still starting" if starting else ""))
-    listener = await grip.proxy.look(host) if grip.proxy and at == grip.via else None
-    in_the_way = {*(record.get("holds", ()) if record else ()), *(listener.down_marks if listener else ())}
-    if in_the_way and mark not in in_the_way:
+    if in_the_way:
         others = ", ".join(sorted(in_the_way))
         return Sighting(seen=True, what=f"{grip.name}: reverted; other faults still keep {at} down: {others}")
     return Sighting(seen=False, what=f"{grip.name}: {at} does not answer")

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from chaos.proxy.toxics.bandwidth import Bandwidth
+from chaos.proxy.toxics.http_body import HttpBody
+from chaos.proxy.toxics.http_delay import HttpDelay
+from chaos.proxy.toxics.http_reset_mid_body import HttpResetMidBody
+from chaos.proxy.toxics.http_status import HttpStatus
 from chaos.proxy.toxics.latency import Latency
 from chaos.proxy.toxics.limit_data import LimitData
 from chaos.proxy.toxics.noop import Noop
 from chaos.proxy.toxics.reset_peer import ResetPeer
 from chaos.proxy.toxics.slicer import Slicer
 from chaos.proxy.toxics.slow_close import SlowClose
+from chaos.proxy.toxics.sse_cut import SseCut
+from chaos.proxy.toxics.sse_drop_done import SseDropDone
+from chaos.proxy.toxics.sse_duplicate import SseDuplicate
+from chaos.proxy.toxics.sse_error_frame import SseErrorFrame
+from chaos.proxy.toxics.sse_garble import SseGarble
+from chaos.proxy.toxics.sse_slow_first import SseSlowFirst
+from chaos.proxy.toxics.sse_stall import SseStall
 from chaos.proxy.toxics.stub import Attributes
 from chaos.proxy.toxics.timeout import Timeout
 
-TOXICS: tuple[type[Attributes], ...] = (
+TOXIPROXYS: tuple[type[Attributes], ...] = (
     Bandwidth,
     Latency,
     LimitData,
@@ -22,3 +33,21 @@ TOXICS: tuple[type[Attributes], ...] = (
     SlowClose,
     Timeout,
 )
+"""On bytes, with the names and settings that Toxiproxy's clients know."""
+
+PER_REQUEST: tuple[type[Attributes], ...] = (
+    HttpBody,
+    HttpDelay,
+    HttpResetMidBody,
+    HttpStatus,
+    SseCut,
+    SseDropDone,
+    SseDuplicate,
+    SseErrorFrame,
+    SseGarble,
+    SseSlowFirst,
+    SseStall,
+)
+"""On HTTP requests and token streams."""
+
+TOXICS: tuple[type[Attributes], ...] = (*TOXIPROXYS, *PER_REQUEST)

@@ -17,7 +17,8 @@ class End(Enum):
 
     FIN = "the sender has no more to say"
     CLOSE = "the connection is over in both directions"
-    RESET = "the connection is torn down with RST"
+    RESET = "the connection is torn down with RST, if it was opened under a toxic that may do so"
+    ABORT = "the connection is torn down with RST, whenever it was opened"
 
 
 Item = bytes | End
@@ -33,6 +34,7 @@ class Stub:
 
     preempts: ClassVar[bool] = False  # a new chunk cancels what is scheduled
     binding: ClassVar[bool] = False  # what is scheduled happens, whatever becomes of the toxic
+    per_request: ClassVar[bool] = False  # throws its dice for every request and counts its own hits
 
     def start(self, _now: float, /) -> Schedule:
         """The stub begins, or begins anew because its toxic or its neighbour was changed."""
@@ -46,6 +48,14 @@ class Stub:
         """The sender is done."""
         return ((now, end),)
 
+    def woken(self, _now: float, /) -> Schedule:
+        """The other direction has news: what is to follow now."""
+        return ()
+
+    def leave(self) -> bytes | None:
+        """The toxic was removed: what is half read. None: harmless from now on, it must stay with what it has begun."""
+        return b""
+
 
 class Attributes(Protocol):
     """The settings of one toxic: a mutable dataclass of integers, because an update reaches stubs that already run."""
@@ -57,6 +67,10 @@ class Attributes(Protocol):
     resets: ClassVar[bool]  # may end a connection with RST
     closes_when_removed: ClassVar[bool]  # the connections that it held cannot go on
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def problem(self) -> str | None:
+        """Why these values cannot be used, if so."""
+        ...
 
     def stub(self, dice: random.Random, /) -> Stub:
         """A fresh state machine that follows these settings live."""
@@ -70,3 +84,7 @@ class Plain:
     buffer: ClassVar[int] = 1
     resets: ClassVar[bool] = False
     closes_when_removed: ClassVar[bool] = False
+
+    def problem(self) -> str | None:
+        """Toxiproxy takes any number, and so do we: the kinds that are its own make sense of all."""
+        return None

@@ -14,6 +14,7 @@ from chaos.verdict.measures.recovery_time import RecoveryTime
 from chaos.verdict.measures.requests_running import RequestsRunning
 from chaos.verdict.measures.retry_amplification import RetryAmplification
 from chaos.verdict.measures.shed_ratio import ShedRatio
+from chaos.verdict.measures.stream_integrity import StreamIntegrity
 from chaos.verdict.measures.success_ratio import SuccessRatio
 from chaos.verdict.measures.ttft import Ttft
 
@@ -24,6 +25,7 @@ MEASURES: tuple[type[Estimator], ...] = (
     Ttft,
     Itl,
     E2e,
+    StreamIntegrity,
     Recall,
     RetryAmplification,
     RecoveryTime,

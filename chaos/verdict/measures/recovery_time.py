@@ -17,6 +17,7 @@ import numpy as np
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
+from chaos.units import Duration
 from chaos.verdict.latency import e2e_s, ttft_s
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.shares import SHED, SUCCESS, degraded_share
@@ -27,6 +28,7 @@ from chaos.verdict.view import View
 IN_A_ROW = 3
 _FEWEST_BASELINE_SLICES = 5
 _NOISE_QUANTILE = 0.95
+_WAITS = ("ttft", "e2e")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class RecoveryTime:
     )
     reason: str | None = setting("with degraded_ratio: only this reason", default=None)
     load: str | None = setting("only this load; default all", default=None)
+    margin: Duration = setting(
+        "with ttft and e2e: how much slower than in the baseline still counts as back",
+        default=Duration(0),
+    )
 
     def estimate(self, view: View) -> Estimate:
         """Seconds, known to one slice. Not back at the end of the load: at least as long as was watched."""
@@ -56,7 +62,8 @@ class RecoveryTime:
             return Estimate(None, missing=f"fewer than {_FEWEST_BASELINE_SLICES} seconds of baseline to compare with")
         if not signal.steady(level):
             return Estimate(None, missing=f"the baseline itself was no steady state ({self.of} {level:.3g})")
-        margin = max(signal.floor(level), noise(signal.worse_by(slices, level)))
+        asked = float(self.margin) if self.of in _WAITS else 0.0
+        margin = max(signal.floor(level), noise(signal.worse_by(slices, level)), asked)
         after = signal.slices(view, self.load, times.last_revert, times.load_end)
         return from_slices(signal.worse_by(after, level) <= margin)
 

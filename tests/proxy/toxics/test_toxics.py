@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.proxy.toxics import TOXICS
+from chaos.proxy.toxics import PER_REQUEST, TOXICS, TOXIPROXYS
 from chaos.proxy.toxics.stub import End
 from chaos.settings import settings_of
 from tests.proxy.rig import Rig, toxic
@@ -12,15 +12,28 @@ from tests.proxy.rig import Rig, toxic
 
 def test_the_catalog_has_toxiproxys_kinds() -> None:
     kinds = ["bandwidth", "latency", "limit_data", "noop", "reset_peer", "slicer", "slow_close", "timeout"]
-    assert [kind.kind for kind in TOXICS] == kinds
+    assert [kind.kind for kind in TOXIPROXYS] == kinds
 
 
 def test_every_setting_of_every_toxic_is_described_and_zero_by_default() -> None:
-    for kind in TOXICS:
+    for kind in TOXIPROXYS:
         for setting in settings_of(kind):
             assert setting.doc
             assert setting.default == 0
             assert setting.type is int
+
+
+def test_every_kind_has_a_name_and_a_file_of_its_own() -> None:
+    for kind in TOXICS:
+        assert kind.__module__ == f"chaos.proxy.toxics.{kind.kind}"
+        assert kind.go_name == f"{kind.kind.title().replace('_', '')}Toxic" or kind.kind == "reset_peer"
+    assert len({kind.kind for kind in TOXICS}) == len(TOXICS)
+
+
+def test_every_setting_of_a_toxic_on_requests_is_described_and_has_a_default_that_harms() -> None:
+    for kind in PER_REQUEST:
+        assert kind().problem() is None
+        assert all(setting.doc for setting in settings_of(kind))
 
 
 def test_latency_counts_from_the_receive_time_so_pipelined_chunks_overlap() -> None:

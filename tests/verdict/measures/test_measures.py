@@ -24,6 +24,7 @@ from chaos.verdict.measures.recovery_time import RecoveryTime, from_slices
 from chaos.verdict.measures.requests_running import RequestsRunning
 from chaos.verdict.measures.retry_amplification import RetryAmplification
 from chaos.verdict.measures.shed_ratio import ShedRatio
+from chaos.verdict.measures.stream_integrity import StreamIntegrity
 from chaos.verdict.measures.success_ratio import SuccessRatio
 from chaos.verdict.measures.ttft import Ttft
 from chaos.verdict.outcome import Estimate
@@ -72,6 +73,16 @@ def test_degraded_is_counted_among_answers() -> None:
 
 def test_shed_is_shed() -> None:
     assert (estimate(ShedRatio(), HURT).value, estimate(ShedRatio(), changed(HURT, outcome="shed")).value) == (0.0, 1.0)
+
+
+def test_an_answer_that_began_must_end_whole_or_with_an_error_frame() -> None:
+    told = changed(HURT, outcome="failed", why="error_frame")
+    silent = changed(HURT, outcome="failed", why="no_finish_reason")
+    assert [estimate(StreamIntegrity(), story).value for story in (told, silent)] == [1.0, 0.0]
+    assert estimate(StreamIntegrity(), changed(HURT, outcome="late", why="")).value == 1.0
+    assert (
+        estimate(StreamIntegrity(), changed(HURT, first_token_s=None)).missing == "no answers that began in this window"
+    )
 
 
 def test_a_failed_request_with_a_known_answer_is_a_wrong_answer() -> None:
@@ -155,6 +166,15 @@ def test_recovery_time_is_the_length_of_the_scar(scar_s: float) -> None:
 
 def test_a_slow_start_after_the_outage_is_found_by_ttft() -> None:
     assert estimate(RecoveryTime(of="ttft"), Story(hurt=Behaviour(ttft_s=2.0), scar_s=5.0), None).value == 5.0
+
+
+def test_what_counts_as_back_is_the_users_to_say() -> None:
+    """A wait that stays within the asked margin is back at once; a share knows no such margin."""
+    slower = Story(hurt=Behaviour(ttft_s=0.4), scar_s=5.0)
+    assert estimate(RecoveryTime(of="ttft"), slower, None).value == 5.0
+    assert estimate(RecoveryTime(of="ttft", margin=Duration(0.5)), slower, None).value == 0.0
+    failing = Story(hurt=Behaviour(fail_every=2), scar_s=5.0)
+    assert estimate(RecoveryTime(margin=Duration(0.5)), failing, None).value == 5.0
 
 
 def test_answers_without_retrieval_after_the_revert_are_found_by_their_mark() -> None:
@@ -268,7 +288,7 @@ def test_an_engine_that_fell_silent_may_hide_requests() -> None:
 
 def test_the_catalog_is_whole_and_described() -> None:
     names = "success_ratio degraded_ratio shed_ratio ttft itl e2e recall retry_amplification recovery_time event metric"
-    assert set(names.split()) | {"requests_running", "load_lateness"} == set(by_name())
+    assert set(names.split()) | {"requests_running", "load_lateness", "stream_integrity"} == set(by_name())
     Catalog((), MEASURES)
     for measure in MEASURES:
         assert measure.summary

@@ -1,0 +1,74 @@
+"""Harm that is one toxic on the edge of each target: put there, taken away by name, and its count of what it hit.
+
+The toxics that know HTTP always hit a request that names them in its query. So an observer sees the harm with one
+request of its own, whatever share of the others is hit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from chaos.faults.fault import Sighting, Undo
+from chaos.faults.grips.grip import Grip, grips_in, must_answer
+from chaos.faults.grips.marks import new_mark
+from chaos.faults.grips.together import all_of
+from chaos.inventory import Target
+from chaos.ports import Host
+
+
+async def prepared(kind: str, targets: tuple[Target, ...], host: Host) -> dict[str, Any]:
+    """An undo with the name of the toxic to be. Raises CannotInject for a dead target or an unknown listener."""
+    grips = [Grip.of(target) for target in targets]
+    for target, grip in zip(targets, grips, strict=True):
+        await must_answer(target, host)
+        if grip.proxy:
+            await grip.proxy.listener(host)
+    return {"toxic": new_mark(kind), "targets": [grip.to_json() for grip in grips]}
+
+
+async def put(undo: Undo, kind: str, share: float, attributes: Mapping[str, Any], host: Host) -> None:
+    """Add the toxic to each edge. Raises CannotInject."""
+    toxic = {
+        "name": undo["toxic"],
+        "type": kind,
+        "stream": "downstream",
+        "toxicity": share,
+        "attributes": {name: value for name, value in attributes.items() if value is not None},
+    }
+    for grip in grips_in(undo):
+        if grip.proxy:
+            await grip.proxy.add_toxic(toxic, host)
+
+
+async def take_away(undo: Undo, host: Host) -> None:
+    """Remove the toxic from each edge. Raises RevertFailed."""
+    await all_of(grip.proxy.remove_toxic(undo["toxic"], host) for grip in grips_in(undo) if grip.proxy)
+
+
+async def hits(grip: Grip, toxic: str, host: Host) -> int:
+    """How many requests the toxic has harmed, as the proxy counts them; 0 when there is no such toxic."""
+    if grip.proxy is None:
+        return 0
+    reply = await host.http.call("GET", f"http://{grip.proxy.admin}/brownout/hits")
+    listeners = json.loads(reply.body) if reply.status == 200 else {}
+    counts = listeners.get(grip.proxy.name, {}).get("toxics", {}).get(toxic, {})
+    return int(counts.get("requests", 0))
+
+
+def observing(address: str, route: str, toxic: str) -> str:
+    """The URL of an observer's request that the toxic hits if it is there."""
+    return f"http://{address}{route}?brownout-observer={quote(toxic)}"
+
+
+async def seen_absent(grip: Grip, toxic: str, works: Sighting, host: Host) -> Sighting:
+    """Is the toxic gone, and does the edge work again but for other faults on it?"""
+    listener = await grip.proxy.look(host) if grip.proxy else None
+    if listener is not None and toxic in listener.toxics:
+        return Sighting(seen=False, what=f"{grip.name}: toxic {toxic} is still there")
+    if works.seen or listener is None or not listener.toxics:
+        return Sighting(works.seen, f"{grip.name}: toxic absent, {works.what}")
+    others = ", ".join(listener.toxics)
+    return Sighting(seen=True, what=f"{grip.name}: toxic absent; other faults still act on the edge: {others}")

@@ -1,0 +1,85 @@
+"""HTTP on the addresses of an in-memory stack: a ping, a model's name, a token stream, with or without the proxy.
+
+The toxics that know HTTP act here as the real proxy's do on a request that names them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from chaos.ports import HttpReply
+from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable, reply
+
+MODEL = "brownout-chat"
+TOKEN_S = 0.01
+
+
+def _lost(word: str) -> HttpReply:
+    return HttpReply(status=0, body="", headers={}, error=word)
+
+
+class FakeServing:
+    """Answers for every live target."""
+
+    def __init__(self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy) -> None:
+        """Addresses are looked up at each call."""
+        self._supervisor = supervisor
+        self._processes = processes
+        self._proxy = proxy
+
+    async def answer(self, method: str, url: str, body: Any, timeout_s: float) -> HttpReply | None:
+        """The reply, or None when the address is nobody's."""
+        parts = urlsplit(url)
+        listener = self._proxy.at(parts.netloc)
+        owner = self._owner(listener.upstream if listener else parts.netloc)
+        if owner is None:
+            return None
+        if listener and (self._proxy.absent or not listener.enabled):
+            return _lost("refused: nobody listens")
+        if not self._supervisor.alive(owner):
+            return _lost("broken: closed without an answer" if listener else "refused: nobody listens")
+        toxic = self._acting(listener, parse_qs(parts.query).get("brownout-observer", [""])[0]) if listener else None
+        return await self._serve(owner, f"{method} {parts.path}", body, toxic, timeout_s)
+
+    async def _serve(
+        self, owner: FakeTarget, what: str, body: Any, toxic: Mapping[str, Any] | None, timeout_s: float
+    ) -> HttpReply:
+        kind, attributes = (toxic["type"], toxic["attributes"]) if toxic else ("", {})
+        if kind == "http_status":
+            return reply(attributes["status"], {"error": {"code": attributes["status"]}})
+        if any(self._processes.state(each) == "T" for each in map(self._processes.identify, owner.record.pids) if each):
+            await asyncio.sleep(timeout_s)
+            return _lost("timeout: frozen")
+        if what == "GET /ping":
+            return reply(200)
+        if what == "GET /v1/models":
+            return reply(200, {"data": [{"id": MODEL}]})
+        if what != "POST /v1/completions":
+            return reply(404, {"error": f"no such route: {what}"})
+        return await self._stream(int(body["max_tokens"]), kind, attributes, timeout_s)
+
+    async def _stream(self, tokens: int, kind: str, attributes: Mapping[str, Any], timeout_s: float) -> HttpReply:
+        events = [f"data: {json.dumps({'n': n})}\n\n" for n in range(tokens)] + ["data: [DONE]\n\n"]
+        if kind == "sse_stall":
+            await asyncio.sleep(timeout_s)
+            return _lost("timeout: silence")
+        await asyncio.sleep(min(timeout_s, tokens * TOKEN_S))
+        if kind != "sse_cut":
+            return HttpReply(200, "".join(events), {})
+        if attributes["ending"] != "clean":
+            return _lost("broken: incomplete read")
+        return HttpReply(200, "".join(events[: attributes["after_events"]]), {})
+
+    def _acting(self, listener: FakeListener, observed: str) -> Mapping[str, Any] | None:
+        """The toxic that an observer names, which then counts a hit."""
+        found = next((toxic for toxic in listener.toxics if toxic["name"] == observed), None)
+        if found:
+            self._proxy.hits[listener.name, observed] += 1
+        return found
+
+    def _owner(self, address: str) -> FakeTarget | None:
+        return next((one for one in self._supervisor.targets.values() if one.record.address == address), None)

@@ -1,0 +1,117 @@
+"""The contract of the faults on requests and streams, with a real proxy process and a real HTTP server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from chaos.adapters.host import real_host
+from chaos.faults.fault import Fault
+from chaos.faults.http_status import HttpStatus
+from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_stall import StreamStall
+from chaos.inventory import Target
+from chaos.ports import Host
+from chaos.testing.conformance import check_fault
+from chaos.units import Ratio
+
+pytestmark = pytest.mark.system
+
+ROOT = Path(__file__).parents[2]
+
+
+class Engine(BaseHTTPRequestHandler):
+    """The three routes of a model server that observers use."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._send("application/json", json.dumps({"data": [{"id": "tiny"}]}).encode())
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert asked["model"] == "tiny"
+        events = b"".join(b'data: {"n": %d}\n\n' % n for n in range(asked["max_tokens"])) + b"data: [DONE]\n\n"
+        self._send("text/event-stream", events)
+
+    def _send(self, content_type: str, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+class Server(ThreadingHTTPServer):
+    """Connections that break are what the tests are about."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[str]:
+    server = Server(("127.0.0.1", 0), Engine)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def admin() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "chaos.proxy", "--host", "127.0.0.1", "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as proxy:
+        for _ in range(500):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.02)
+        yield f"127.0.0.1:{port}"
+        proxy.kill()
+
+
+async def _edge(host: Host, admin: str, engine: str, name: str) -> Target:
+    wanted = {"name": name, "listen": "127.0.0.1:0", "upstream": engine}
+    made = json.loads((await host.http.call("POST", f"http://{admin}/proxies", wanted)).body)
+    handles = {"proxy": {"admin": admin, "name": name}}
+    return Target(name, "engine", None, (), engine, made["listen"], handles=handles)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        HttpStatus(share=Ratio(0.1), path="/v1/"),
+        StreamCut(share=Ratio(0.1)),
+        StreamCut(after_events=0, ending="reset"),
+        StreamCut(ending="clean"),
+        StreamStall(share=Ratio(0.1)),
+    ],
+    ids=repr,
+)
+def test_a_fault_on_requests_keeps_its_contract_on_the_real_machine(fault: Fault, admin: str, engine: str) -> None:
+    async def main() -> None:
+        async with real_host() as host:
+            target = await _edge(host, admin, engine, re.sub(r"\W+", "-", repr(fault)))
+            await check_fault(fault, (target,), host, within_s=10.0)
+
+    asyncio.run(main())

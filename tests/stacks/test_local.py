@@ -1,0 +1,40 @@
+"""A stack by its state folder: nobody but its own supervisor is ever taken for it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from chaos.adapters.processes import ProcFs
+from chaos.ports import Host
+from chaos.stacks.local import LocalStack
+
+
+class OnlyProcesses:
+    """As much of a host as the search for a supervisor needs."""
+
+    processes = ProcFs()
+
+
+HOST = cast("Host", cast("Any", OnlyProcesses()))
+
+
+def test_a_number_that_a_dead_supervisor_left_names_nobody(tmp_path: Path) -> None:
+    """After a reboot it may be anybody's, and `brownout down` would end that process."""
+    (tmp_path / "supervisor.pid").write_text(f"{os.getpid()}\n")
+    assert LocalStack(tmp_path).supervisor(HOST) is None
+
+
+def test_a_supervisor_that_lives_keeps_its_file_locked_and_is_found(tmp_path: Path) -> None:
+    with (tmp_path / "supervisor.pid").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        found = LocalStack(tmp_path).supervisor(HOST)
+    assert ProcFs().identify(os.getpid()) == found
+
+
+def test_a_folder_without_a_stack_has_no_supervisor(tmp_path: Path) -> None:
+    assert LocalStack(tmp_path / "nowhere").supervisor(HOST) is None
