@@ -24,17 +24,17 @@ from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.model import Experiment
 from chaos.spec.render import render_full
 from chaos.stacks.local import LocalStack
-from chaos.verdict.outcome import BAD_INPUT, HARNESS_ERROR, INCONCLUSIVE, NOT_REVERTED, STOPPED, UPHELD, Verdict, worst
+from chaos.verdict.outcome import (
+    BAD_INPUT,
+    CODE_OF_ENDING,
+    HARNESS_ERROR,
+    NOT_REVERTED,
+    UPHELD,
+    Verdict,
+    worst,
+)
 from chaos.wiring import dead_targets, planned
 from chaos.writeup import NotARun, write_up
-
-_ENDING_CODES = {
-    "completed": UPHELD,
-    "cannot_inject": INCONCLUSIVE,
-    "stopped": STOPPED,
-    "gate_not_met": STOPPED,
-    "failed": HARNESS_ERROR,
-}
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ async def run_one(plan: Plan, setting: Setting, stop: Stop, tell: Tell) -> Ran:
 
 def _written_up(run_dir: Path, finish: Finish) -> Ran:
     """Judge and report; a disk that is full for the reports leaves the evidence for `brownout report`."""
-    code = worst([_ENDING_CODES[finish.ending], UPHELD if finish.reverted else NOT_REVERTED])
+    code = worst([CODE_OF_ENDING[finish.ending], UPHELD if finish.reverted else NOT_REVERTED])
     trouble = f"error: {finish.why}" if finish.ending == "failed" else None
     try:
         verdict = write_up(run_dir)

@@ -14,9 +14,8 @@ from chaos.journal.record import OUTCOMES
 from chaos.spec.model import Experiment, Hypothesis
 from chaos.verdict.measures.measure import CarriesBound, Estimator
 from chaos.verdict.outcome import (
-    HARNESS_ERROR,
+    CODE_OF_ENDING,
     NOT_REVERTED,
-    STOPPED,
     Estimate,
     FaultProof,
     Judged,
@@ -32,8 +31,6 @@ from chaos.verdict.proofs import prove, revert_failed
 from chaos.verdict.view import Bound, View
 from chaos.verdict.windows import RunTimes, times_of
 from chaos.verdict.wording import say_bound, say_found
-
-_CODE_OF_ENDING = {"stopped": STOPPED, "gate_not_met": STOPPED, "failed": HARNESS_ERROR}
 
 
 def judge(experiment: Experiment, evidence: Evidence) -> Verdict:
@@ -144,7 +141,7 @@ def _codes(evidence: Evidence, proofs: tuple[FaultProof, ...]) -> list[int]:
     """Exit codes beyond the verdict's own: stopped, failed, not reverted."""
     end = evidence.last("run_finished")
     codes = [NOT_REVERTED for proof in proofs if revert_failed(proof, evidence)]
-    ending = _CODE_OF_ENDING.get(str(end.fields.get("ending"))) if end else None
+    ending = CODE_OF_ENDING.get(str(end.fields.get("ending"))) if end else None
     return codes if ending is None else [*codes, ending]
 
 

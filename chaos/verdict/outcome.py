@@ -14,6 +14,14 @@ Truth = Literal["upheld", "refuted", "inconclusive"]
 
 UPHELD, REFUTED, INCONCLUSIVE, STOPPED, NOT_REVERTED, BAD_INPUT, HARNESS_ERROR = 0, 1, 2, 3, 4, 64, 70
 _WORST_FIRST = (NOT_REVERTED, HARNESS_ERROR, BAD_INPUT, STOPPED, REFUTED, INCONCLUSIVE, UPHELD)
+CODE_OF_ENDING: Mapping[str, int] = {
+    "completed": UPHELD,
+    "cannot_inject": INCONCLUSIVE,
+    "stopped": STOPPED,
+    "gate_not_met": STOPPED,
+    "failed": HARNESS_ERROR,
+}
+"""Exit code that the ending of a run asks for, whatever was judged."""
 _CODE: Mapping[Truth, int] = {"upheld": UPHELD, "refuted": REFUTED, "inconclusive": INCONCLUSIVE}
 
 
