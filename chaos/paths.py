@@ -1,4 +1,4 @@
-"""Where the harness keeps what must outlive it: leases and the state of stacks."""
+"""Where the harness keeps what must outlive it, leases and the state of stacks, and what is an experiment's file."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def project_root(near: Path) -> Path | None:
     named = (folder.parent for folder in above if folder.name == "experiments")
     holding = (folder for folder in above if (folder / "fixtures" / "prompts").is_dir())
     return next(named, None) or next(holding, None)
+
+
+def is_experiment_file(path: Path) -> bool:
+    """Whether it is a file with a name of YAML; what is in it is another question."""
+    return path.suffix in (".yaml", ".yml") and path.is_file()
 
 
 def shown(path: Path, here: Path) -> str:

@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Every YAML file below a folder called `experiments` is a test; game days are not."""
     below = _folders(file_path, parent.config.rootpath)
-    if file_path.suffix != ".yaml" or EXPERIMENTS not in below or GAME_DAYS in below:
+    if file_path.suffix not in (".yaml", ".yml") or EXPERIMENTS not in below or GAME_DAYS in below:
         return None
     from chaos.pytest_items import ExperimentFile  # noqa: PLC0415  a session without experiments must not pay for them
 

@@ -115,5 +115,10 @@ def faults_in_force(state: Path, host: Host) -> list[Mapping[str, Any]]:
     ]
 
 
+def unreadable_leases(state: Path) -> list[str]:
+    """Lease files that cannot be read, each with why: some harm may be in place that nobody can name."""
+    return [f"{damaged.path}: {damaged.why}" for damaged in lease_store(state).list().damaged]
+
+
 def _stamp(wall: float) -> str:
     return datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

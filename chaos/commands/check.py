@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from chaos.commands.files import experiment_files
+from chaos.commands.files import experiment_files, read_file
 from chaos.commands.front import Front
 from chaos.spec.model import Experiment
 from chaos.spec.render import render_full, render_github, render_lines, to_json
 from chaos.verdict.outcome import BAD_INPUT, UPHELD
-from chaos.wiring import read_experiment
 
 _RENDER = {"full": render_full, "line": render_lines, "github": render_github}
 
@@ -25,7 +24,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace, front: Front) -> int:
     """0 when every file is good, else 64."""
-    read = [(path, read_experiment(path, front.here)) for path in experiment_files(arguments.files)]
+    read = [(path, read_file(path, front)) for path in experiment_files(arguments.files)]
     problems = [problem for _, result in read if not isinstance(result, Experiment) for problem in result]
     if arguments.format == "json":
         front.say_json({"version": 1, "files": len(read), "problems": to_json(problems)})

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from chaos.adapters.host import real_host
-from chaos.commands.files import experiment_files
+from chaos.commands.files import experiment_files, read_file
 from chaos.commands.front import BadInput, Front
 from chaos.inventory import Inventory
 from chaos.paths import state_root
@@ -20,7 +20,7 @@ from chaos.spec.model import Experiment
 from chaos.spec.render import render_full
 from chaos.spec.render import to_json as problems_json
 from chaos.verdict.outcome import BAD_INPUT, UPHELD
-from chaos.wiring import planned, read_experiment, standing_stack
+from chaos.wiring import planned, standing_stack
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, front: Front) -> int:
     found = experiment_files([arguments.file])
     if len(found) > 1:
         raise BadInput(f"`{arguments.file}` holds {len(found)} experiments; a plan is made for one file at a time")
-    read = read_experiment(found[0], front.here, tuple(arguments.set))
+    read = read_file(found[0], front, tuple(arguments.set))
     plan: Plan | tuple[Diagnostic, ...]
     if isinstance(read, Experiment):
         plan = planned(read, _inventory(arguments.inventory, front), arguments.seed)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from chaos.adapters.host import real_host
 from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
-from chaos.commands.files import experiment_files
+from chaos.commands.files import experiment_files, read_file
 from chaos.commands.front import Front
 from chaos.paths import shown, state_root
 from chaos.plan.plan import Plan
@@ -26,7 +26,7 @@ from chaos.stacks.lending import lend
 from chaos.stacks.local import StackTrouble
 from chaos.verdict.document import to_json
 from chaos.verdict.outcome import BAD_INPUT, STOPPED, Verdict, worst
-from chaos.wiring import read_experiment, standing_stack
+from chaos.wiring import standing_stack
 from chaos.writeup import refresh_runbook
 
 
@@ -68,7 +68,7 @@ def _read(arguments: argparse.Namespace, front: Front) -> tuple[list[tuple[Path,
     good: list[tuple[Path, Experiment]] = []
     problems: list[Diagnostic] = []
     for path in experiment_files(arguments.files):
-        read = read_experiment(path, front.here, tuple(arguments.set))
+        read = read_file(path, front, tuple(arguments.set))
         if isinstance(read, Experiment):
             good.append((path, read))
         else:

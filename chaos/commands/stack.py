@@ -14,7 +14,7 @@ from chaos.ports import Host
 from chaos.run.lock import live_holder
 from chaos.stacks.local import LocalStack, StackTrouble, forget, start, stop, wait_ready
 from chaos.verdict.outcome import HARNESS_ERROR, UPHELD
-from chaos.wiring import faults_in_force, standing_stack
+from chaos.wiring import faults_in_force, standing_stack, unreadable_leases
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -78,13 +78,13 @@ async def _down(arguments: argparse.Namespace, front: Front, host: Host, stack: 
 
 
 async def _status(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:
-    inventory = await stack.inventory(host)
-    harmed = faults_in_force(state_root(front.environment), host)
+    state, inventory = state_root(front.environment), await stack.inventory(host)
+    harmed, unreadable = faults_in_force(state, host), unreadable_leases(state)
     holder = live_holder(stack.lock, host.processes)
     running = {"id": holder.run, "directory": holder.run_dir, "pid": holder.pid} if holder else None
     if arguments.json:
         record = inventory.to_json() if inventory else {"version": 1, "stack": None, "targets": []}
-        front.say_json({**record, "faults_in_force": harmed, "run": running})
+        front.say_json({**record, "faults_in_force": harmed, "unreadable_leases": unreadable, "run": running})
         return UPHELD
     if inventory is None:
         front.say("no stack is up; start it with `brownout up`")
@@ -92,6 +92,8 @@ async def _status(arguments: argparse.Namespace, front: Front, host: Host, stack
         _tell(arguments, front, inventory)
     for fault in harmed:
         front.say(f"in force: {fault['name']} ({fault['kind']}) on {', '.join(fault['targets'])}")
+    for lease in unreadable:
+        front.say(f"unreadable lease, so something may be broken that nobody can name: {lease}")
     front.say(f"run: {holder.run} (pid {holder.pid})" if holder else "run: none")
     return UPHELD
 

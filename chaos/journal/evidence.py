@@ -64,10 +64,6 @@ class Evidence:
         """The last record of a kind."""
         return next((record for record in reversed(self.records) if record.kind == kind), None)
 
-    def has_problem(self, kind: str) -> bool:
-        """Whether something of this kind is wrong with the evidence."""
-        return any(problem.kind == kind for problem in self.problems)
-
 
 def load_evidence(run_dir: Path) -> Evidence:
     """Read a run directory, also one whose harness was killed. Raises FileNotFoundError when it has no journal."""

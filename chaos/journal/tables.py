@@ -131,10 +131,6 @@ class SampleTable:
         """One row per planned request."""
         return self.where(self.final)
 
-    def due_between(self, start_s: float, end_s: float) -> Self:
-        """Rows whose request was due in [start, end)."""
-        return self.where((self.intended_s >= start_s) & (self.intended_s < end_s))
-
 
 @dataclass(frozen=True)
 class Points:

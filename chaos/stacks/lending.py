@@ -42,11 +42,13 @@ async def lend(
         planted = f" with {', '.join(weaknesses)} planted" if weaknesses else ""
         yield Lent(own, f"brought up a stack of our own{planted} in {host.clock.now() - began:.1f}s")
     finally:
-        await stop(own, host)
-        # One that was given up before it could write its pid is known only to us.
-        process.terminate()
-        process.wait()
-        forget(own)
+        try:
+            await stop(own, host)
+        finally:
+            # One that was given up before it could write its pid is known only to us.
+            process.terminate()
+            process.wait()
+            forget(own)
 
 
 def sweep(state: Path, host: Host) -> None:

@@ -58,3 +58,14 @@ def test_a_fault_of_a_living_run_is_reverted_when_asked(scene: Scene) -> None:
     with hold(scene.stack.lock, "run-1", Path("runs/x"), ProcFs()):
         assert 0 == cli.main(["recover", "--live"])
     assert (False, ()) == (scene.marker.exists(), scene.store.list().leases)
+
+
+def test_status_names_a_lease_that_nobody_can_read(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = scene.store.folder / "l2.json"
+    damaged.write_text("{")
+    assert 0 == cli.main(["status"])
+    assert f"nobody can name: {damaged}" in capsys.readouterr().out
+    assert 0 == cli.main(["status", "--json"])
+    assert [str(damaged)] == [
+        text.partition(": ")[0] for text in json.loads(capsys.readouterr().out)["unreadable_leases"]
+    ]
