@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -26,6 +26,8 @@ from target_stack.gateway.telemetry import Telemetry
 from target_stack.gateway.vector_store import VectorStoreClient
 
 Service = tuple[Dependency, HttpService]
+EngineClients = Callable[[Upstream], Awaitable[EngineClient]]
+"""How the client of an engine is made; a simulation hands in one whose engines live in virtual time."""
 
 
 @dataclass
@@ -49,11 +51,13 @@ class Gateway:
 
 
 @asynccontextmanager
-async def open_gateway(config: GatewayConfig, clock: Clock, rng: random.Random) -> AsyncIterator[Gateway]:
+async def open_gateway(
+    config: GatewayConfig, clock: Clock, rng: random.Random, engines: EngineClients | None = None
+) -> AsyncIterator[Gateway]:
     """A running gateway, its sessions and its background watch; all closed at exit."""
     telemetry = Telemetry(clock, rng, EventRing(clock), GatewayMetrics())
     async with AsyncExitStack() as stack:
-        builder = _Builder(config, telemetry, stack)
+        builder = _Builder(config, telemetry, stack, engines)
         gateway = await builder.gateway()
         _add_gauges(gateway, builder.budget)
         watch = asyncio.create_task(keep(gateway.pools, gateway.admission, config.policies.outlier, telemetry))
@@ -69,8 +73,11 @@ async def open_gateway(config: GatewayConfig, clock: Clock, rng: random.Random) 
 class _Builder:
     """Makes the parts; sessions and connections are closed by `stack`."""
 
-    def __init__(self, config: GatewayConfig, telemetry: Telemetry, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, config: GatewayConfig, telemetry: Telemetry, stack: AsyncExitStack, engines: EngineClients | None
+    ) -> None:
         self._config = config
+        self._engines = engines or self._over_http
         self._policies = config.policies
         self._telemetry = telemetry
         self._stack = stack
@@ -121,11 +128,12 @@ class _Builder:
         )
 
     async def _pool(self, dependency: str, upstreams: Sequence[Upstream]) -> ReplicaPool:
-        clients = [
-            EngineClient(upstream, await self._stack.enter_async_context(open_session()), self._telemetry.clock)
-            for upstream in upstreams
-        ]
+        clients = [await self._engines(upstream) for upstream in upstreams]
         return ReplicaPool(dependency, clients, self._policies, self._telemetry)
+
+    async def _over_http(self, upstream: Upstream) -> EngineClient:
+        session = await self._stack.enter_async_context(open_session())
+        return EngineClient(upstream, session, self._telemetry.clock)
 
     async def _service(self, name: str, url: str | None, limit_s: float) -> Service | None:
         if url is None:
