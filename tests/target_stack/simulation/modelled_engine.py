@@ -1,4 +1,4 @@
-"""A modelled engine: continuous batching in virtual time behind the two calls that the gateway's client makes of a session.
+"""A modelled engine: continuous batching in virtual time, in the shape of the session that the gateway's client uses.
 
 The gateway's real `EngineClient` talks to it, so its time limits, its parser and its judgement of a stream are the
 ones that run in production; only the sockets are missing.
@@ -104,7 +104,7 @@ class Refusal:
 class ModelledEngine:
     """Serves waiting requests in order, `slots` at once, one token each a step; and breaks when it is told to."""
 
-    def __init__(self, name: str, speed: Speed = Speed()) -> None:  # noqa: B008
+    def __init__(self, name: str, speed: Speed = Speed()) -> None:
         self.name, self.speed = name, speed
         self.state: State = "up"
         self.slow = 1.0

@@ -1,4 +1,4 @@
-"""The gateway's real policies, admission, dispatch and background watch before modelled engines and clients, in virtual time.
+"""The gateway's real policies, admission, dispatch and watch between modelled clients and engines, in virtual time.
 
     simulation = Simulation({"queue": {"capacity": 32}}, seed=3)      # policies as in the configuration; {} is hardened
     simulation.load(rate_per_s=60, until_s=30, priority="batch", client=Client(timeout_s=2, resends=3))
@@ -6,9 +6,9 @@
     simulation.run(until_s=40)                                        # returns when every client has its answer
     simulation.share(lambda one: one.outcome == "good"), simulation.amplification(), simulation.events("breaker_opened")
 
-Times in results count from the start of the simulation. Minutes of traffic take seconds, and the same seed gives the same run.
-`capacity_per_s` says what the engines can do, so that loads can be given as multiples of it. What is not real: sockets,
-HTTP parsing at the front door (a send goes straight to admission, as `app._answer` does), and the engines themselves.
+Times in results count from the start of the simulation. A minute of traffic takes seconds, and the same seed gives the
+same run. `capacity_per_s` says what the engines can do, so that loads can be given as multiples of it. What is not real:
+sockets, HTTP at the front door (a send goes straight to admission, as `app._answer` does), and the engines themselves.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Simulation:
         policies: Mapping[str, Any] | None = None,
         *,
         engines: int = 2,
-        speed: Speed = Speed(),  # noqa: B008
+        speed: Speed = Speed(),
         fallback: Speed | None = None,
         seed: int = 1,
     ) -> None:
@@ -123,7 +123,7 @@ class Simulation:
         priority: Priority = "interactive",
         prompt_tokens: int = 20,
         max_tokens: int = 16,
-        client: Client = Client(),  # noqa: B008
+        client: Client = Client(),
     ) -> None:
         """Open loop, Poisson arrivals: they do not wait for answers."""
         self._loads.append(_Load(name, rate_per_s, from_s, until_s, priority, prompt_tokens, max_tokens, client))
