@@ -7,7 +7,7 @@
     simulation.share(lambda one: one.outcome == "good"), simulation.amplification(), simulation.events("breaker_opened")
 
 Times in results count from the start of the simulation. A minute of traffic takes seconds, and the same seed gives the
-same run. `capacity_per_s` says what the engines can do, so that loads can be given as multiples of it. What is not real:
+same run. `capacity_per_s` says what the engines can do, so that loads can be given as multiples of it. Not real are
 sockets, HTTP at the front door (a send goes straight to admission, as `app._answer` does), and the engines themselves.
 """
 
@@ -36,6 +36,7 @@ from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.wiring import Gateway, open_gateway
 
 Priority = Literal["interactive", "batch"]
+USUAL = Speed()
 _TRACE = "0" * 31 + "1"
 
 
@@ -96,7 +97,7 @@ class Simulation:
         policies: Mapping[str, Any] | None = None,
         *,
         engines: int = 2,
-        speed: Speed = Speed(),
+        speed: Speed = USUAL,
         fallback: Speed | None = None,
         seed: int = 1,
     ) -> None:
