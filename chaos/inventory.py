@@ -20,7 +20,7 @@ class Target:
     `address` is direct, `via` goes through the fault proxy (both `host:port`). `handles` are the grips a fault may use:
     `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name":
     ...}).
-    `wire` is what it speaks ("http" or "postgres"). `events` is the URL of its structured events, if it has any.
+    `wire` is what it speaks ("http", "postgres" or "redis"). `events` is the URL of its structured events, if any.
     """
 
     name: str

@@ -79,7 +79,7 @@ class Processes(Protocol):
 
 
 ConnectResult = Literal["accepted", "refused", "timeout", "unreachable"]
-Wire = Literal["http", "postgres"]
+Wire = Literal["http", "postgres", "redis"]
 
 
 class Network(Protocol):
@@ -90,8 +90,8 @@ class Network(Protocol):
         ...
 
     async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
-        """Seconds for one smallest question and answer of the given wire (`GET /ping`, Postgres SSLRequest) on a
-        connection opened before the clock starts; None when no answer came in time or the connection broke.
+        """Seconds for one smallest question and answer of the given wire (`GET /ping`, Postgres SSLRequest, Redis PING)
+        on a connection opened before the clock starts; None when no answer came in time or the connection broke.
         """
         ...
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from target_stack.bundled import Order, run_bundled
+from target_stack.cache.server import NoValkey
 from target_stack.children import NurseryGone
 from target_stack.config import BadTopology, load_topology
 from target_stack.control import SocketPathTooLong
@@ -25,7 +26,7 @@ from target_stack.weaknesses import WEAKNESSES, UnknownWeakness, find_weaknesses
 from target_stack.workspace import Occupied, open_workspace
 
 _FAILED, _BAD_INPUT = 1, 64
-_TROUBLE = (CannotStart, NurseryGone, NoAccount, NoFreePort, NoPostgres, Occupied, SocketPathTooLong, OSError)
+_TROUBLE = (CannotStart, NurseryGone, NoAccount, NoFreePort, NoPostgres, NoValkey, Occupied, SocketPathTooLong, OSError)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -14,6 +14,9 @@ from typing import Any
 import aiohttp
 
 from target_stack.addresses import AddressBook
+from target_stack.cache.part import Valkey
+from target_stack.cache.server import ValkeyServer
+from target_stack.cache.server import find_installation as find_valkey
 from target_stack.children import Children
 from target_stack.config import TargetSpec, Topology, component_config
 from target_stack.control import open_control
@@ -62,17 +65,22 @@ class Builder:
         return plant(self.order.weaknesses, target.component, config)
 
     def target(self, target: TargetSpec) -> Part:
-        """The part behind a target. Raises NoPostgres or OSError."""
-        log = self.workspace.log(target.name)
-        if target.component != "postgres":
-            return Component(
-                target.name, target.component, lambda listen: self._config(target, listen), self.session, log
-            )
-        account, binaries = self.order.account, find_installation()
-        if account:
-            binaries = reachable_copy(binaries, account, self.workspace.scratch.parent)
-        cluster = Cluster(binaries, self.workspace.folder(target.name, account))
-        return Postgres(target.name, cluster, account, self.children, log)
+        """The part behind a target. Raises NoPostgres, NoValkey or OSError."""
+        log, account = self.workspace.log(target.name), self.order.account
+        match target.component:
+            case "postgres":
+                cluster = Cluster(self._reachable(find_installation()), self.workspace.folder(target.name, account))
+                return Postgres(target.name, cluster, account, self.children, log)
+            case "valkey":
+                server = ValkeyServer(self._reachable(find_valkey()), self.workspace.folder(target.name, account))
+                return Valkey(target.name, server, account, log)
+            case component:
+                return Component(target.name, component, lambda listen: self._config(target, listen), self.session, log)
+
+    def _reachable(self, binaries: Path) -> Path:
+        """Programs where the account that will run them can reach them. Raises OSError."""
+        account = self.order.account
+        return reachable_copy(binaries, account, self.workspace.scratch.parent) if account else binaries
 
     def seats(self, edge_taken: Callable[[str], None]) -> dict[str, Seat]:
         """All parts in their places, the proxy first."""
@@ -87,7 +95,7 @@ class Builder:
 async def run_bundled(order: Order, workspace: Workspace, line: socket.socket) -> None:
     """Bring the stack up and keep it up until SIGTERM, SIGINT or `/shutdown`; `line` leads to the nursery.
 
-    Raises CannotStart, NurseryGone, NoFreePort, NoPostgres, SocketPathTooLong or OSError.
+    Raises CannotStart, NurseryGone, NoFreePort, NoPostgres, NoValkey, SocketPathTooLong or OSError.
     """
     names = [target.name for target in order.topology.targets]
     book = AddressBook(names, PROXY if order.proxy_command else None, random.Random())

@@ -10,9 +10,10 @@ from typing import Any
 
 import yaml
 
-ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "tool")
-COMPONENTS = ("gateway", "engine", "embedder", "postgres", "tools")
+ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool")
+COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools")
 _TARGET_KEYS = ("name", "role", "node", "component", "settings")
+_WIRES = {"postgres": "postgres", "valkey": "redis"}
 _TOPOLOGY_KEYS = ("version", "name", "profile", "targets")
 
 
@@ -33,7 +34,7 @@ class TargetSpec:
     @property
     def wire(self) -> str:
         """What it speaks."""
-        return "postgres" if self.component == "postgres" else "http"
+        return _WIRES.get(self.component, "http")
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ def parse_topology(record: Any) -> Topology:
     for role in ("gateway", "embedder", "vector-store", "tool"):
         if len(topology.of_role(role)) != 1:
             raise BadTopology(f"topology: needs exactly one target of role {role}")
+    if len(topology.of_role("cache")) > 1:
+        raise BadTopology("topology: needs at most one target of role cache")
     if not topology.of_role("engine"):
         raise BadTopology("topology: needs at least one target of role engine")
     return topology
@@ -116,13 +119,14 @@ def gateway_upstreams(topology: Topology, address: Mapping[str, str]) -> dict[st
     def only(role: str) -> TargetSpec:
         return topology.of_role(role)[0]
 
-    fallbacks = topology.of_role("fallback-engine")
+    fallbacks, caches = topology.of_role("fallback-engine"), topology.of_role("cache")
     return {
         "engines": [engine(target) for target in topology.of_role("engine")],
         "fallback": engine(fallbacks[0]) if fallbacks else None,
         "model": topology.of_role("engine")[0].settings["model"],
         "embedder": f"http://{address[only('embedder').name]}",
         "vector_store": address[only("vector-store").name],
+        "cache": address[caches[0].name] if caches else None,
         "tools": f"http://{address[only('tool').name]}",
     }
 

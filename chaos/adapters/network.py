@@ -37,18 +37,21 @@ class TcpNetwork:
 
     async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
         """Seconds from question to answer on a connection that stands already; None when no answer came."""
-        question = _SSL_REQUEST if wire == "postgres" else _ping(address)
         try:
             async with asyncio.timeout(timeout_s), _connection(address) as (reader, writer):
                 asked_at = time.monotonic()
-                writer.write(question)
+                writer.write(_question(wire, address))
                 answered = await _answered(reader, wire)
                 return time.monotonic() - asked_at if answered else None
         except (OSError, EOFError, asyncio.LimitOverrunError):
             return None
 
 
-def _ping(address: str) -> bytes:
+def _question(wire: Wire, address: str) -> bytes:
+    if wire == "postgres":
+        return _SSL_REQUEST
+    if wire == "redis":
+        return b"PING\r\n"  # an inline command of the Redis protocol
     return f"GET /ping HTTP/1.1\r\nHost: {address}\r\nConnection: keep-alive\r\n\r\n".encode("ascii")
 
 
@@ -56,6 +59,9 @@ async def _answered(reader: asyncio.StreamReader, wire: Wire) -> bool:
     """Whether what comes first is an answer of this wire. Raises EOFError when the connection ends before it."""
     if wire == "postgres":
         return await reader.readexactly(1) in (b"S", b"N")
+    if wire == "redis":
+        # `-LOADING` while it reads its data: the process answers, the service does not yet.
+        return (await reader.readuntil(b"\r\n")).startswith(b"+PONG")
     return (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.")
 
 

@@ -3,11 +3,12 @@
     {"listen": "127.0.0.1:8000", "model": "brownout-chat",
      "engines": [{"name": "engine-a", "url": "http://127.0.0.1:9001"}, ...],
      "fallback": {"name": "engine-small", "url": "...", "model": "brownout-small"} or null,
-     "embedder": "http://...", "vector_store": "host:port", "tools": "http://...", "policies": {...}}
+     "embedder": "http://...", "vector_store": "host:port", "tools": "http://...", "cache": "host:port",
+     "policies": {...}}
 
 `model` is the one name that clients may ask for. An engine or the fallback may serve it under a `model` name of its
-own. `embedder`, `vector_store` and `tools` may be null: their routes then say so. `canned_text` is what users read when
-no model answers.
+own. `embedder`, `vector_store` and `tools` may be null: their routes then say so; without a `cache` no answer is kept.
+`canned_text` is what users read when no model answers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ CANNED_TEXT = (
     "Our assistant cannot answer at the moment. "
     "Please contact our support team: a person will take care of your question."
 )
-_UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "tools")
+_UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "cache", "tools")
 _KEYS = frozenset({"name", "listen", "model", "canned_text", *_UPSTREAMS, "seed", "policies"})
 
 
@@ -52,6 +53,7 @@ class GatewayConfig:
     fallback: Upstream | None
     embedder: str | None
     vector_store: tuple[str, int] | None
+    cache: tuple[str, int] | None
     tools: str | None
     seed: int | None
     policies: PolicySettings
@@ -66,7 +68,7 @@ class GatewayConfig:
         engines = tuple(Upstream.from_config(record, model) for record in config["engines"])
         if len({engine.name for engine in engines}) != len(engines) or not engines:
             raise ValueError("gateway config: engines needs at least one entry, each with a name of its own")
-        fallback, store = config.get("fallback"), config.get("vector_store")
+        fallback, store, cache = config.get("fallback"), config.get("vector_store"), config.get("cache")
         return cls(
             host=host,
             port=port,
@@ -76,6 +78,7 @@ class GatewayConfig:
             fallback=Upstream.from_config(fallback, model) if fallback else None,
             embedder=_base_url(config.get("embedder")),
             vector_store=_address(store) if store else None,
+            cache=_address(cache) if cache else None,
             tools=_base_url(config.get("tools")),
             seed=config.get("seed"),
             policies=PolicySettings.from_config(config.get("policies", {})),

@@ -1,4 +1,4 @@
-"""PostgreSQL refuses to run as root: find an account for it, and see to it that this account reaches the binaries."""
+"""What must not run as root (PostgreSQL refuses to): an account for it that reaches the binaries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def reachable_copy(source: Path, account: Account, below: Path) -> Path:
     """`source` if the account reaches it, else a copy in `below`, made once per source and change. Raises OSError."""
     if can_reach(source, account):
         return source
-    stamp = f"{source.resolve()}:{(source / 'bin').stat().st_mtime_ns}"
+    stamp = f"{source.resolve()}:{source.stat().st_mtime_ns}"
     copy = below / f"brownout-{source.name}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
     inside = Path(source.parent.name, source.name)
     if _is_ours_alone(copy):

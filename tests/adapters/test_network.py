@@ -87,8 +87,20 @@ def test_postgres_answers_with_one_letter(answer: bytes) -> None:
     assert _trip(answer, "postgres") is not None
 
 
+def test_redis_answers_a_ping_with_a_pong() -> None:
+    assert _trip(b"+PONG\r\n", "redis") is not None
+
+
 @pytest.mark.parametrize(
-    ("answer", "wire"), [(b"", "http"), (b"", "postgres"), (b"HTTP/1.1 2", "http"), (b"E", "postgres")]
+    ("answer", "wire"),
+    [
+        (b"", "http"),
+        (b"", "postgres"),
+        (b"", "redis"),
+        (b"HTTP/1.1 2", "http"),
+        (b"E", "postgres"),
+        (b"-LOADING Valkey is loading the dataset in memory\r\n", "redis"),
+    ],
 )
 def test_a_connection_that_ends_or_says_something_else_is_no_answer(answer: bytes, wire) -> None:
     assert _trip(answer, wire) is None

@@ -40,11 +40,11 @@ EXAMPLES: tuple[Fault, ...] = (
 )
 
 
-def _check(fault: Fault, *, targets: int, lasting: bool = True) -> None:
+def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "http") -> None:
     async def main() -> None:
         world = InMemoryHost()
         for name in ("engine-a", "engine-b")[:targets]:
-            world.add_target(name, node="gpu-node-1", processes=2)
+            world.add_target(name, node="gpu-node-1", processes=2, wire=wire)
         await check_fault(
             fault, tuple(t.record for t in world.supervisor.targets.values()), world.host, lasting=lasting
         )
@@ -56,6 +56,14 @@ def _check(fault: Fault, *, targets: int, lasting: bool = True) -> None:
 @pytest.mark.parametrize("fault", EXAMPLES, ids=repr)
 def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_off(fault: Fault, targets: int) -> None:
     _check(fault, targets=targets)
+
+
+@pytest.mark.parametrize("wire", ["postgres", "redis"])
+@pytest.mark.parametrize(
+    "fault", [ProcessKill(), ProcessStall(), NodeLoss(), NetLatency(latency=Duration(0.15)), NetDown()], ids=repr
+)
+def test_processes_and_edges_of_a_database_are_harmed_like_any_other(fault: Fault, wire: str) -> None:
+    _check(fault, targets=1, wire=wire)
 
 
 def test_a_kill_that_the_supervisor_answers_keeps_the_contract_of_passing_harm() -> None:

@@ -17,6 +17,8 @@ MINIMAL = [
     {"name": "t", "role": "tool", "component": "tools"},
 ]
 
+CACHES = [{"name": name, "role": "cache", "component": "valkey"} for name in ("c1", "c2")]
+
 
 def file(targets=MINIMAL, **changes):
     return {"version": 1, "name": "bundled", "profile": "embedded", "targets": targets, **changes}
@@ -31,6 +33,7 @@ def test_the_bundled_topology_has_the_promised_names_roles_and_nodes():
         ("engine-small", "fallback-engine", "gpu-node-3"),
         ("embedder", "embedder", None),
         ("vector-store", "vector-store", None),
+        ("cache", "cache", None),
         ("tools", "tool", None),
     ]
 
@@ -50,6 +53,7 @@ def test_the_fallback_engine_is_faster_in_every_cost():
         (file([*MINIMAL, {"role": "engine"}]), "target 6: a target needs a name"),
         (file([*MINIMAL, {"name": "x", "role": "king"}]), "target x: role: 'king' is none of"),
         (file([*MINIMAL, MINIMAL[1]]), "two targets are named 'e1'"),
+        (file([*MINIMAL, *CACHES]), "at most one target of role cache"),
         (file(MINIMAL[1:]), "exactly one target of role gateway"),
         (file([MINIMAL[0], *MINIMAL[2:]]), "at least one target of role engine"),
         ([], "topology: expected keys and values"),
@@ -72,8 +76,16 @@ def test_the_gateway_learns_the_addresses_that_clients_use():
         "model": "m",
         "embedder": "http://127.0.0.1:20002",
         "vector_store": "127.0.0.1:20003",
+        "cache": None,
         "tools": "http://127.0.0.1:20004",
     }
+
+
+def test_the_gateway_learns_where_the_cache_is():
+    topology = parse_topology(file([*MINIMAL, CACHES[0]]))
+    address = {target.name: f"127.0.0.1:{20000 + n}" for n, target in enumerate(topology.targets)}
+    config = component_config(topology, topology.targets[0], listen="127.0.0.1:1", address=address, data_dir="/d")
+    assert config["cache"] == "127.0.0.1:20005"
 
 
 def test_a_component_gets_its_settings_and_only_the_tools_a_folder():

@@ -57,8 +57,15 @@ def test_postgres_has_its_own_wire_and_no_metrics_page():
     assert (store["wire"], store["metrics"]) == ("postgres", None)
 
 
+def test_valkey_speaks_the_redis_protocol():
+    cache = next(target for target in record()["targets"] if target["role"] == "cache")
+    assert (cache["component"], cache["wire"], cache["metrics"]) == ("valkey", "redis", None)
+
+
 def test_only_the_gateway_tells_events():
-    assert [t["events"] is not None for t in record()["targets"]] == [True] + [False] * 6
+    assert [t["events"] is not None for t in record()["targets"]] == [True] + [False] * (
+        len(load_topology().targets) - 1
+    )
 
 
 def test_without_a_proxy_there_is_no_way_through_it():

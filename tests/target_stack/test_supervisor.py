@@ -187,7 +187,7 @@ def test_an_answer_over_retrieval_holds_the_right_fact(stack):
         assert all(expected in answer for expected in record["expect"]), (record, answer)
 
 
-@pytest.mark.parametrize("name", ["tools", "engine-b", "vector-store", "gateway"])
+@pytest.mark.parametrize("name", ["tools", "engine-b", "vector-store", "cache", "gateway"])
 def test_a_killed_target_is_started_again_on_the_same_port(stack, name):
     before = stack.ready().target(name)
     os.killpg(before["pids"][0], signal.SIGKILL)
@@ -223,7 +223,7 @@ def test_the_proxy_is_started_again_with_all_its_edges(stack):
     os.kill(stack.proxy(), signal.SIGKILL)
     stack.ready(ready=False)
     stack.ready()
-    assert len(httpx.get(f"http://{admin}/proxies").json()) == 7
+    assert len(httpx.get(f"http://{admin}/proxies").json()) == len(stack.inventory()["targets"])
     assert httpx.get(f"http://{stack.target('tools')['via']}/ping").status_code == 200
 
 
