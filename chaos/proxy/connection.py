@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import random
 import socket
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,8 @@ from typing import Protocol
 
 from chaos.proxy.chain import Chain
 from chaos.proxy.dial import Dial
-from chaos.proxy.reactor import READ, WRITE, Reactor, Timer
+from chaos.proxy.reactor import Reactor, Timer
+from chaos.proxy.side import Side
 from chaos.proxy.toxic import DIRECTIONS, Direction, Toxic
 from chaos.proxy.toxics.per_request import PerRequest
 from chaos.proxy.toxics.stub import End, Item, Stub
@@ -28,8 +28,8 @@ from chaos.proxy.traffic.exchange import Exchange
 _BUFFER = bytearray(256 * 1024)  # the loop has one thread, and what is left over is copied out at once
 _VIEW = memoryview(_BUFFER)
 _CHUNK = 32 * 1024  # the most that a toxic is shown at a time, as in Toxiproxy
+_CHUNKS_AT_ONCE = 8
 Dice = Callable[[Toxic], random.Random]
-_LINGER_OFF = struct.pack("ii", 1, 0)  # a close with this sends RST
 
 
 @dataclass(frozen=True)
@@ -64,74 +64,6 @@ class Owner(Protocol):
         ...
 
 
-class Side:
-    """One socket: what must still be written to it, and what the loop is asked to watch."""
-
-    __slots__ = ("_mask", "_reactor", "fd", "open", "reads", "recv_into", "send", "sock", "unsent", "writes")
-
-    reads: Link
-    writes: Link
-
-    def __init__(self, reactor: Reactor, sock: socket.socket) -> None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._reactor = reactor
-        self._mask = 0
-        self.sock = sock
-        self.fd = sock.fileno()
-        self.recv_into = sock.recv_into
-        self.send = sock.send
-        self.unsent = b""
-        self.open = True
-        reactor.register(self.fd, 0, self.on_ready)
-
-    def on_ready(self, events: int) -> None:
-        """The loop says that the socket can be written, read, or is broken."""
-        if self.unsent and events & ~READ:
-            self.writes.flush()
-        if self._mask & READ and events & ~WRITE:
-            self.reads.pull()
-
-    @property
-    def writing(self) -> bool:
-        """Whether the loop is asked to say when more can be written."""
-        return bool(self._mask & WRITE)
-
-    def watch(self) -> None:
-        """Tell the loop what is wanted now."""
-        if not self.open:
-            return
-        mask = (READ if self.reads.reading else 0) | (WRITE if self.unsent else 0)
-        if mask != self._mask:
-            self._reactor.modify(self.fd, self._mask, mask)
-            self._mask = mask
-
-    def write(self, data: bytes | memoryview) -> bool:
-        """Send now what the kernel takes and keep the rest. True if all is gone. Raises OSError if the peer is lost."""
-        try:
-            sent = self.send(data)
-        except BlockingIOError:
-            sent = 0
-        if sent == len(data):
-            self.unsent = b""
-            return True
-        self.unsent = bytes(data[sent:])
-        return False
-
-    def reset_on_close(self) -> None:
-        """From now on closing sends RST."""
-        if self.open:
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_OFF)
-
-    def close(self) -> None:
-        """Close in both directions. Repeatable."""
-        if self.open:
-            self.open = False
-            self.unsent = b""
-            self._reactor.unregister(self.fd, self._mask)
-            self._mask = 0
-            self.sock.close()
-
-
 class Link:
     """One direction: reads `source`, passes the chain, writes `sink`."""
 
@@ -160,7 +92,7 @@ class Link:
         """Read once and pass it on. Without toxics this is the whole cost of the proxy, so it is written for speed."""
         chain = self.chain
         if chain.stages or chain.tail:
-            self._pull_chunk()
+            self._pull_chunks()
             return
         try:
             count = self.source.recv_into(_BUFFER)
@@ -186,19 +118,23 @@ class Link:
             chain.blocked = True
             self.settle()
 
-    def _pull_chunk(self) -> None:
-        try:
-            data = self.source.sock.recv(_CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.finish(End.CLOSE)
-            return
-        if not data:
-            self.finish(End.FIN)
-            return
-        self.received += len(data)
-        self.chain.feed(self.connection.reactor.now(), data)
+    def _pull_chunks(self) -> None:
+        """A sender with much to say is read a few times in a row: asking the loop in between costs as much."""
+        for _ in range(_CHUNKS_AT_ONCE):
+            try:
+                data = self.source.sock.recv(_CHUNK)
+            except BlockingIOError:
+                break
+            except OSError:
+                self.finish(End.CLOSE)
+                return
+            if not data:
+                self.finish(End.FIN)
+                return
+            self.received += len(data)
+            self.chain.feed(self.connection.reactor.now(), data)
+            if len(data) < _CHUNK or not self.reading:
+                break
         self.settle()
 
     def finish(self, end: End) -> None:
@@ -304,7 +240,7 @@ class Connection:
             self._reset_on_close()
         other = next(each for each in self.links if each is not link)
         if end is End.FIN and not self.owner.strict and other not in self._done:
-            _shut_down(link.sink)
+            link.sink.shut_down()
             link.source.watch()
             return
         link.sink.close()
@@ -388,11 +324,3 @@ class Connection:
 
 def _knows_http(toxic: Toxic) -> bool:
     return isinstance(toxic.attributes, PerRequest)
-
-
-def _shut_down(side: Side) -> None:
-    """Pass the end of one direction on. The peer may be gone already, which the other direction will notice."""
-    try:
-        side.sock.shutdown(socket.SHUT_WR)
-    except OSError:
-        return
