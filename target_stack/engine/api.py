@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 import uuid
 from collections.abc import Awaitable, Callable
@@ -11,15 +12,19 @@ from typing import Any
 from aiohttp import web
 
 from target_stack.engine import errors, replies, requests
+from target_stack.engine.adapters import Luck
 from target_stack.engine.config import VERSION, EngineConfig
+from target_stack.engine.frames import KEEP_ALIVE, FrameWriter
 from target_stack.engine.http_metrics import UNCOUNTED, HttpMetrics, runtime_families
-from target_stack.engine.link import CoreLink, Delta, Reply
+from target_stack.engine.link import CoreLink, Reply
 from target_stack.engine.metrics import Metrics
 from target_stack.engine.requests import Call
 from target_stack.engine.text import Tokenizer, UnknownTokenError
 
 _SCRAPE_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_BODY_BYTES = 16 << 20
+_GUARDED = ("/v1", "/v2", "/inference", "/cohere")
+_REQUEST_ID = "request_id"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -36,6 +41,7 @@ class Api:
         self._tokenizer = Tokenizer()
         self._created = int(time.time())
         self._fingerprint = f"vllm-{VERSION}-{_stable_hex(f'{config.model}/{config.seed}')}"
+        self._luck = Luck(config.seed, config.adapters)
         self._permission = uuid.uuid4().hex[:16]
         self._calls = 0
         self.idle = asyncio.Event()
@@ -44,13 +50,14 @@ class Api:
 
     def application(self) -> web.Application:
         """The routes, ready to be served."""
-        app = web.Application(middlewares=[self._counted, _refusals], client_max_size=_MOST_BODY_BYTES)
+        middlewares = [self._counted, self._guarded, _refusals]
+        app = web.Application(middlewares=middlewares, client_max_size=_MOST_BODY_BYTES)
         app.on_response_prepare.append(_sign)
         for path in ("/health", "/ping"):
             app.router.add_get(path, self._health)
         app.router.add_post("/ping", self._health)
         app.router.add_get("/version", _static({"version": VERSION}))
-        app.router.add_get("/load", _static({"server_load": 0}))
+        app.router.add_get("/load", self._load)
         app.router.add_get("/metrics", self._scrape)
         app.router.add_get("/metrics/", self._scrape)
         app.router.add_get("/v1/models", self._models)
@@ -64,13 +71,20 @@ class Api:
         """200 unless the core is known to be dead: it is never asked, so a frozen one stays healthy."""
         return web.Response(status=503 if self._link.died.is_set() else 200)
 
+    async def _load(self, _request: web.Request) -> web.Response:
+        return _json({"server_load": self._calls if self._config.enable_server_load_tracking else 0})
+
     async def _scrape(self, _request: web.Request) -> web.Response:
         families = (*runtime_families(), *self._metrics.families, *self._http.families)
         lines = [line for family in families for line in family.lines()]
         return web.Response(body="\n".join([*lines, ""]).encode(), headers={"Content-Type": _SCRAPE_TYPE})
 
     async def _models(self, _request: web.Request) -> web.Response:
-        return _json(replies.models(self._config.model, self._created, self._config.max_model_len, self._permission))
+        config = self._config
+        listed = replies.models(
+            config.model, self._created, config.max_model_len, self._permission, tuple(config.adapters)
+        )
+        return _json(listed)
 
     async def _tokenize(self, request: web.Request) -> web.Response:
         body = await _body(request)
@@ -88,20 +102,20 @@ class Api:
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await _body(request)
-        call = requests.chat_call(body, self._config)
-        head = self._head("chatcmpl", request, body)
+        call = requests.chat_call(body, self._config, request.headers)
+        head = self._head("chatcmpl", request, body, call)
         return await self._answer(request, call, head, replies.Chat(head))
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
         body = await _body(request)
-        call = requests.completion_call(body, self._config, self._tokenizer)
-        head = self._head("cmpl", request, body)
+        call = requests.completion_call(body, self._config, self._tokenizer, request.headers)
+        head = self._head("cmpl", request, body, call)
         return await self._answer(request, call, head, replies.Completion(head))
 
-    def _head(self, prefix: str, request: web.Request, body: Any) -> replies.Head:
+    def _head(self, prefix: str, request: web.Request, body: Any, call: Call) -> replies.Head:
         """The id is the caller's X-Request-Id, if there is one."""
         name = request.headers.get("X-Request-Id") or body.get("request_id") or uuid.uuid4().hex[:16]
-        return replies.Head(f"{prefix}-{name}", int(time.time()), self._config.model, self._fingerprint)
+        return replies.Head(f"{prefix}-{name}", int(time.time()), call.model, self._fingerprint)
 
     async def _answer(
         self, request: web.Request, call: Call, head: replies.Head, dialect: replies.Dialect
@@ -109,14 +123,20 @@ class Api:
         """Generate. Whatever ends this coroutine early, most of all the client's leaving, ends the work in the core."""
         if self.draining:
             raise errors.shutting_down()
+        if self._luck.fails(call.model):
+            self._metrics.finished["error"].value += 1
+            raise errors.failed_request()
         reply = self._link.submit(call)
         self._calls += 1
         self.idle.clear()
         try:
             if call.stream:
-                return await _stream(request, reply, _FrameWriter(call, dialect, head))
+                writer = FrameWriter(call, dialect, head, self._config.stream_interval)
+                return await _stream(request, reply, writer, self._config.sse_keep_alive_interval)
             choices = await _collect(reply)
-            return _json_bytes(dialect.whole(choices, sum(call.prompt_tokens), reply.generated_tokens))
+            whole = _json_bytes(dialect.whole(choices, sum(call.prompt_tokens), reply.generated_tokens))
+            whole.headers.update(self._metrics.load_report(request.headers.get("endpoint-load-metrics-format", "")))
+            return whole
         finally:
             self._link.abort(reply)
             self._calls -= 1
@@ -140,58 +160,32 @@ class Api:
             )
         return response
 
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Ask for the key, where there is one, on the routes that cost something; and name the request if told to."""
+        if self._config.api_key is not None and request.path.startswith(_GUARDED):
+            scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not secrets.compare_digest(key.encode(), self._config.api_key.encode()):
+                return _json({"error": "Unauthorized"}, status=401)
+        if self._config.enable_request_id_headers:
+            request[_REQUEST_ID] = request.headers.get("X-Request-Id") or uuid.uuid4().hex
+        return await handler(request)
 
-async def _stream(request: web.Request, reply: Reply, writer: _FrameWriter) -> web.StreamResponse:
+
+async def _stream(request: web.Request, reply: Reply, writer: FrameWriter, keep_alive_s: float) -> web.StreamResponse:
     """Headers at once, then silence until the first token; a failure is a frame, and [DONE] follows in any case."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
     await response.prepare(request)
     try:
-        async for deltas in reply.batches():
-            await response.write(writer.frames(deltas))
+        async for deltas in reply.batches(keep_alive_s):
+            if frames := writer.frames(deltas) if deltas else KEEP_ALIVE:
+                await response.write(frames)
         await response.write(writer.ending())
     except errors.ApiError as failure:
         await response.write(replies.error_frame(failure.body))
     await response.write(replies.DONE)
     await response.write_eof()
     return response
-
-
-class _FrameWriter:
-    """Turns tokens into stream frames and keeps the counts that usage frames need."""
-
-    def __init__(self, call: Call, dialect: replies.Dialect, head: replies.Head) -> None:
-        self._call = call
-        self._dialect = dialect
-        self._head = head
-        self._started = False
-        self._tokens = [0] * (len(call.prompts) * call.n)
-
-    def frames(self, deltas: list[Delta]) -> bytes:
-        """The frames of these tokens; before the very first go the role frames of all choices."""
-        opening = b"" if self._started else self._dialect.first(len(self._tokens))
-        self._started = True
-        return b"".join([opening, *map(self._frame, deltas)])
-
-    def ending(self) -> bytes:
-        """The usage frame, if it was asked for."""
-        if not self._call.include_usage:
-            return b""
-        return self._dialect.usage(sum(self._call.prompt_tokens), sum(self._tokens))
-
-    def _frame(self, delta: Delta) -> bytes:
-        choice, piece, finish, stop_reason = delta
-        call = self._call
-        if call.echo and self._tokens[choice] == 0:
-            piece = call.prompts[choice // call.n] + piece
-        self._tokens[choice] += finish != "abort"
-        extra = ""
-        if call.continuous_usage:
-            extra = replies.usage_extra(call.prompt_tokens[choice // call.n], self._tokens[choice])
-        if finish is None:
-            return self._dialect.token(choice, piece, extra)
-        if not call.include_usage:
-            extra += replies.fingerprint_extra(self._head)
-        return self._dialect.last(choice, piece, finish, stop_reason, extra)
 
 
 async def _collect(reply: Reply) -> list[replies.Choice]:
@@ -224,7 +218,9 @@ async def _refusals(request: web.Request, handler: Handler) -> web.StreamRespons
         return _json({"detail": refusal.reason}, status=refusal.status)
 
 
-async def _sign(_request: web.Request, response: web.StreamResponse) -> None:
+async def _sign(request: web.Request, response: web.StreamResponse) -> None:
+    if _REQUEST_ID in request:
+        response.headers["X-Request-Id"] = request[_REQUEST_ID]
     response.headers["Server"] = "uvicorn"
     response.headers["Vary"] = "Origin"
 

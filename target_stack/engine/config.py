@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from target_stack.engine.adapters import BASE, Adapter
 from target_stack.engine.cost import Cost
 
 VERSION = "0.32.0"  # the vLLM release whose surface is reproduced
+_AT_LEAST_ONE = (
+    "max_num_seqs", "max_num_batched_tokens", "max_model_len", "num_gpu_blocks", "block_size", "stream_interval",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -17,11 +21,13 @@ class EngineConfig:
     """What `main` is given. Times in seconds, sizes in tokens or KV blocks; None means without bound.
 
     `shutdown_timeout` is how long SIGTERM waits for open requests (0 aborts them). `slow_factor` stretches every step.
+    `adapters` are further model ids. Names that vLLM has as arguments mean what they mean there.
     """
 
     name: str
     listen: str
     model: str = "brownout-7b"
+    adapters: Mapping[str, Adapter] = field(default_factory=dict)
     seed: int = 0
     cost: Cost = field(default_factory=Cost)
     max_num_seqs: int = 16
@@ -32,6 +38,13 @@ class EngineConfig:
     enable_prefix_caching: bool = True
     scheduling_policy: str = "fcfs"
     max_num_queued_reqs: int | None = None
+    max_num_queued_tokens: int | None = None
+    stream_interval: int = 1
+    sse_keep_alive_interval: float = 0.0
+    enable_force_include_usage: bool = False
+    enable_request_id_headers: bool = False
+    enable_server_load_tracking: bool = False
+    api_key: str | None = None
     shutdown_timeout: float = 0.0
     slow_factor: float = 1.0
     startup_delay_s: float = 0.0
@@ -46,16 +59,19 @@ class EngineConfig:
             raise ValueError(f"engine config: unknown key {unknown[0]!r}")
         if missing := sorted({"name", "listen"} - set(record)):
             raise ValueError(f"engine config: {missing[0]!r} is missing")
-        config = cls(**{**record, "cost": Cost.from_json(record.get("cost", {}))})
+        adapters = {name: Adapter.from_json(name, habits) for name, habits in record.get("adapters", {}).items()}
+        config = cls(**{**record, "cost": Cost.from_json(record.get("cost", {})), "adapters": adapters})
         config._check()
         return config
 
     def _check(self) -> None:
-        for name in ("max_num_seqs", "max_num_batched_tokens", "max_model_len", "num_gpu_blocks", "block_size"):
+        for name in _AT_LEAST_ONE:
             if getattr(self, name) < 1:
                 raise ValueError(f"engine config: {name} must be at least 1")
         if self.scheduling_policy not in {"fcfs", "priority"}:
             raise ValueError("engine config: scheduling_policy is fcfs or priority")
+        if self.model in self.adapters:
+            raise ValueError(f"engine config: adapters: {self.model!r} is the base model")
         if self.num_gpu_blocks * self.block_size < self.max_model_len:
             # As vLLM does: a request that fills the context could otherwise never be served.
             raise ValueError("engine config: num_gpu_blocks * block_size must hold max_model_len tokens")
@@ -65,3 +81,7 @@ class EngineConfig:
         """Host and port of `listen`."""
         host, _, port = self.listen.rpartition(":")
         return host, int(port)
+
+    def habits(self, model: str) -> Adapter:
+        """The adapter of a model id that is served."""
+        return self.adapters.get(model, BASE)

@@ -3,7 +3,8 @@
 It speaks JSON lines with the API server over one socket pair; all tokens of a step travel in one line. Freezing it
 silences every stream while the API server still answers; killing it breaks every stream: as vLLM's two processes do.
 
-    API ──► {"op": "add", "id", "prompt", "sampling": {...}, "priority"}   {"op": "abort", "ids"}   {"op": "abort_all"}
+    API ──► {"op": "add", "id", "model", "prompt", "sampling": {...}, "priority"}   {"op": "abort", "ids"}
+            {"op": "abort_all"}
     API ◄── {"t", "out": [[id, piece, finish, stop_reason, first, last], ...], "tokens", "running", "waiting", ...}
 """
 
@@ -41,6 +42,7 @@ class Core:
         self._scheduler = Scheduler(limits, BlockPool(config.num_gpu_blocks, config.block_size))
         self._answers: dict[str, text.Answer] = {}
         self._preemptions = 0
+        self._began = 0.0
         self._aborted: list[list[Any]] = []
         self.changed = False  # something left since the last report, so the gauges are stale
 
@@ -65,11 +67,19 @@ class Core:
             return None
         self._preemptions += step.preempted
         cost_s = self._config.cost.step_s(prefill_tokens=step.prefill_tokens, decoding=step.decoding)
+        self._began = now
         return step, cost_s * self._config.slow_factor
+
+    def wakes_at(self, now: float) -> float | None:
+        """When a request of a slow model id may take its next step; None when nothing waits for a time."""
+        return self._scheduler.wakes_at(now)
 
     def finish(self, step: Step, now: float) -> dict[str, Any]:
         """The report of a step that ran until `now`."""
-        out = [self._output(each, now) for each in self._scheduler.complete(step)]
+        produced = self._scheduler.complete(step)
+        for each in produced:
+            each.sequence.ready_at = now + (each.sequence.pace - 1) * (now - self._began)
+        out = [self._output(each, now) for each in produced]
         return self.report(now, out, step.tokens)
 
     def report(self, now: float, out: list[list[Any]], tokens: int = 0) -> dict[str, Any]:
@@ -91,8 +101,15 @@ class Core:
     def _add(self, message: Mapping[str, Any], now: float) -> None:
         sampling = text.Sampling(**{**message["sampling"], "stop": tuple(message["sampling"]["stop"])})
         prompt, seed = message["prompt"], message.get("seed")
-        answer = text.answer(prompt, seed=self._config.seed if seed is None else seed, sampling=sampling)
+        habits = self._config.habits(message["model"])
+        answer = text.answer(
+            prompt,
+            seed=self._config.seed if seed is None else seed,
+            sampling=sampling,
+            verbosity=habits.verbosity,
+        )
         tokens = text.pieces(prompt)
+        prefill_s = self._config.cost.step_s(prefill_tokens=len(tokens), decoding=0)
         self._answers[message["id"]] = answer
         self._scheduler.add(
             Sequence(
@@ -102,6 +119,8 @@ class Core:
                 arrived=now,
                 hashes=block_hashes(tokens, self._config.block_size),
                 priority=message["priority"],
+                pace=habits.slow_factor,
+                ready_at=now + (habits.slow_factor - 1) * prefill_s,
             )
         )
 
@@ -174,7 +193,7 @@ def _turn(core: Core, wire: _Wire) -> None:
     if begun is None:
         if core.changed:
             wire.send(core.report(now, []))
-        _take(core, wire, until=None)
+        _take(core, wire, until=core.wakes_at(now))
         return
     step, cost_s = begun
     ends = now + cost_s

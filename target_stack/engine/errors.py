@@ -71,6 +71,22 @@ def queue_full() -> ApiError:
     return ApiError(503, "Service Unavailable", message)
 
 
+def too_many_queued_tokens() -> ApiError:
+    """503 of the admission limit on prompt tokens still in prefill."""
+    advice = "Please try again later or on a different instance."
+    return ApiError(503, "Service Unavailable", f"The engine has reached its prefill token backlog limit. {advice}")
+
+
+def out_of_range(message: str, param: str, value: Any) -> ApiError:
+    """400 for a sampling parameter that makes no sense; vLLM repeats name and value behind its sentence."""
+    return bad_request(f"{message} (parameter={param}, value={value})", param)
+
+
+def failed_request() -> ApiError:
+    """500 for one request that the engine could not serve while it serves others."""
+    return ApiError(500, "InternalServerError", "Internal server error")
+
+
 def too_many_logprobs(asked: int) -> ApiError:
     """400 of a server that was started with `--max-logprobs 0`: the simulation has no probabilities to tell."""
     return bad_request(f"Requested sample logprobs of {asked}, which is greater than max allowed: 0", "logprobs")

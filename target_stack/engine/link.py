@@ -10,20 +10,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from target_stack.engine import errors
+from target_stack.engine.config import EngineConfig
+from target_stack.engine.delta import Delta
 from target_stack.engine.metrics import Metrics
 from target_stack.engine.requests import Call
-
-
-class Delta(NamedTuple):
-    """One token of one choice; `finish` is set on its last."""
-
-    choice: int
-    piece: str
-    finish: str | None
-    stop_reason: str | None
 
 
 class _Running:
@@ -55,10 +48,17 @@ class Reply:
         self._failure: errors.ApiError | None = None
         self._news = asyncio.Event()
 
-    async def batches(self) -> AsyncIterator[list[Delta]]:
-        """Groups of tokens until every choice has finished. Raises ApiError when the core dies first."""
+    async def batches(self, idle_s: float = 0.0) -> AsyncIterator[list[Delta]]:
+        """Groups of tokens until every choice has finished. Raises ApiError when the core dies first.
+
+        With `idle_s`, an empty group after so many seconds of silence.
+        """
         while True:
-            await self._news.wait()
+            try:
+                await (asyncio.wait_for(self._news.wait(), idle_s) if idle_s > 0 else self._news.wait())
+            except TimeoutError:
+                yield []
+                continue
             self._news.clear()
             deltas, self._deltas = self._deltas, []
             if deltas:
@@ -89,12 +89,12 @@ class Reply:
 class CoreLink(asyncio.Protocol):
     """The connection. `ready` and `died` become true once; `open` counts choices being made."""
 
-    def __init__(self, metrics: Metrics, limit: int | None) -> None:
-        """At most `limit` choices are accepted at a time (None: any number)."""
+    def __init__(self, metrics: Metrics, config: EngineConfig) -> None:
+        """Not connected yet. The limits of the queue hold here, before the core sees a request."""
         self.ready = asyncio.Event()
         self.died = asyncio.Event()
         self._metrics = metrics
-        self._limit = limit
+        self._config = config
         self._running: dict[str, _Running] = {}
         self._serial = 0
         self._rest = b""
@@ -104,6 +104,11 @@ class CoreLink(asyncio.Protocol):
     def open(self) -> int:
         """Choices that the core is making or has queued."""
         return len(self._running)
+
+    @property
+    def prefill_tokens(self) -> int:
+        """Prompt tokens of all choices without a first token, whole prompts, as vLLM counts them."""
+        return sum(each.prompt_tokens for each in self._running.values() if not each.generated)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
@@ -131,14 +136,21 @@ class CoreLink(asyncio.Protocol):
         """Hand a request to the core. Raises ApiError when the core is dead or the queue full."""
         if self.died.is_set():
             raise errors.engine_dead()
-        if self._limit is not None and self.open + len(call.prompts) * call.n > self._limit:
-            self._metrics.rejected["max_num_queued_reqs"].value += 1
-            raise errors.queue_full()
+        self._admit(len(call.prompts) * call.n)
         reply = Reply(call, time.monotonic())
         for place, prompt in enumerate(call.prompts):
             for draw in range(call.n):
                 self._add(reply, place * call.n + draw, prompt, draw)
         return reply
+
+    def _admit(self, choices: int) -> None:
+        most_requests, most_tokens = self._config.max_num_queued_reqs, self._config.max_num_queued_tokens
+        if most_requests is not None and self.open + choices > most_requests:
+            self._metrics.rejected["max_num_queued_reqs"].value += 1
+            raise errors.queue_full()
+        if most_tokens is not None and self.prefill_tokens >= most_tokens:
+            self._metrics.rejected["max_num_queued_tokens"].value += 1
+            raise errors.too_many_queued_tokens()
 
     def abort(self, reply: Reply) -> None:
         """Forget a request whose client is gone; as in vLLM this counts nowhere, its late tokens are ignored."""
@@ -161,6 +173,7 @@ class CoreLink(asyncio.Protocol):
             {
                 "op": "add",
                 "id": name,
+                "model": call.model,
                 "prompt": prompt,
                 "sampling": sampling,
                 "priority": call.priority,

@@ -85,7 +85,7 @@ async def _serve(settings: EngineConfig, listener: socket.socket, connection: so
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, terminated.set)
     metrics = Metrics(settings)
-    _, link = await loop.create_connection(lambda: CoreLink(metrics, settings.max_num_queued_reqs), sock=connection)
+    _, link = await loop.create_connection(lambda: CoreLink(metrics, settings), sock=connection)
     if not await _first(terminated, link.died, link.ready):
         return
     api = Api(settings, link, metrics)

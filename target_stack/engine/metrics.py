@@ -6,6 +6,7 @@ everything about a request is counted when its tokens arrive. Nothing here asks 
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -65,6 +66,18 @@ class Metrics:
         self.prompt_tokens.value += prompt_tokens
         self.prompt_by_source["local_compute"].value += prompt_tokens - cached
         self.prompt_by_source["local_cache_hit"].value += cached
+
+    def load_report(self, wanted: str) -> dict[str, str]:
+        """The ORCA header of a reply, TEXT or JSON; none for any other format."""
+        named = {"num_requests_waiting": self.waiting.value, "kv_cache_usage_perc": self.kv_usage.value}
+        match wanted.lower():
+            case "text":
+                told = ", ".join(f"named_metrics.{name}={value}" for name, value in named.items())
+            case "json":
+                told = json.dumps({"named_metrics": named})
+            case _:
+                return {}
+        return {"endpoint-load-metrics": f"{wanted.upper()} {told}"}
 
     def _gauges(self) -> None:
         for name in (

@@ -6,7 +6,7 @@ A stream frame differs from the one before only in a few words, so each stream p
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -160,8 +160,17 @@ def json_bytes(value: Any) -> bytes:
     return _compact(value).encode()
 
 
-def models(model: str, created: int, max_model_len: int, permission_id: str) -> dict[str, Any]:
-    """The list of the one model served."""
+def models(
+    model: str, created: int, max_model_len: int, permission_id: str, adapters: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The list of what is served: the base model, then its adapters, which name it as their parent."""
+    base: dict[str, Any] = {"id": model, "root": f"./{model}", "parent": None, "max_model_len": max_model_len}
+    others = [{"id": each, "root": f"./{each}", "parent": model, "max_model_len": None} for each in adapters]
+    cards = [_model_card(card, created, permission_id) for card in (base, *others)]
+    return {"object": "list", "data": cards}
+
+
+def _model_card(served: Mapping[str, Any], created: int, permission_id: str) -> dict[str, Any]:
     permission = {
         "id": f"modelperm-{permission_id}",
         "object": "model_permission",
@@ -176,17 +185,16 @@ def models(model: str, created: int, max_model_len: int, permission_id: str) -> 
         "group": None,
         "is_blocking": False,
     }
-    card = {
-        "id": model,
+    return {
+        "id": served["id"],
         "object": "model",
         "created": created,
         "owned_by": "vllm",
-        "root": f"./{model}",
-        "parent": None,
-        "max_model_len": max_model_len,
+        "root": served["root"],
+        "parent": served["parent"],
+        "max_model_len": served["max_model_len"],
         "permission": [permission],
     }
-    return {"object": "list", "data": [card]}
 
 
 def _opening(head: Head, kind: str) -> str:

@@ -7,8 +7,9 @@ refused as a real server refuses it that has the feature switched off.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from target_stack.engine import errors, text
@@ -18,13 +19,16 @@ from target_stack.engine.text import Sampling, Tokenizer
 _COMPLETION_DEFAULT_TOKENS = 16
 _MAX_CHOICES = 16_384
 
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
 Problem = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One checked request: `prompts` rendered texts, `n` choices for each."""
+    """One checked request: `prompts` rendered texts, `n` choices for each, answered by the served id `model`."""
 
+    model: str
     prompts: tuple[str, ...]
     prompt_tokens: tuple[int, ...]
     n: int
@@ -50,25 +54,33 @@ def parse_json(body: bytes) -> Any:
     return value
 
 
-def chat_call(body: Any, config: EngineConfig) -> Call:
+def chat_call(body: Any, config: EngineConfig, headers: Mapping[str, str] = _NO_HEADERS) -> Call:
     """Check a chat completion. Raises ApiError."""
     record = _checked(body, _CHAT_FIELDS, required="messages")
     _check_model(record, config)
     if record.get("logprobs") or record.get("top_logprobs"):
         raise errors.too_many_logprobs(max(1, record.get("top_logprobs") or 0))
+    _check_tools(record)
     name = "max_completion_tokens" if record.get("max_completion_tokens") is not None else "max_tokens"
-    return _call(record, config, (render_chat(record["messages"]),), max_tokens_field=name)
+    prompts = (render_chat(record["messages"]),)
+    return _call({**record, "priority": _priority(record, headers)}, config, prompts, max_tokens_field=name)
 
 
-def completion_call(body: Any, config: EngineConfig, tokenizer: Tokenizer) -> Call:
+def completion_call(
+    body: Any, config: EngineConfig, tokenizer: Tokenizer, headers: Mapping[str, str] = _NO_HEADERS
+) -> Call:
     """Check a text completion. Raises ApiError."""
     record = _checked(body, _COMPLETION_FIELDS)
     _check_model(record, config)
     if record.get("logprobs") is not None:
         raise errors.too_many_logprobs(record["logprobs"])
     prompts = completion_prompts(record.get("prompt"), tokenizer)
-    with_default = {**record, "max_tokens": record.get("max_tokens", _COMPLETION_DEFAULT_TOKENS)}
-    return _call(with_default, config, prompts, max_tokens_field="max_tokens")
+    settled = {
+        **record,
+        "max_tokens": record.get("max_tokens", _COMPLETION_DEFAULT_TOKENS),
+        "priority": _priority(record, headers),
+    }
+    return _call(settled, config, prompts, max_tokens_field="max_tokens")
 
 
 def render_chat(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -112,12 +124,16 @@ def _call(record: Mapping[str, Any], config: EngineConfig, prompts: tuple[str, .
     asked = record.get(max_tokens_field)
     counts = tuple(len(text.pieces(prompt)) for prompt in prompts)
     _check_lengths(asked, max_tokens_field, max(counts), config.max_model_len)
+    _check_sampling(record, asked)
     if record.get("priority") and config.scheduling_policy != "priority":
         raise errors.bad_request("Got priority but priority scheduling is not enabled.", "priority")
     options = record.get("stream_options") or {}
+    forced = config.enable_force_include_usage
+    include_usage = forced or bool(options.get("include_usage"))
     room = config.max_model_len - max(counts)
     stop = record.get("stop") or ()
     return Call(
+        model=record.get("model") or config.model,
         prompts=prompts,
         prompt_tokens=counts,
         n=record.get("n") or 1,
@@ -128,36 +144,87 @@ def _call(record: Mapping[str, Any], config: EngineConfig, prompts: tuple[str, .
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
         ),
         stream=bool(record.get("stream")),
-        include_usage=bool(options.get("include_usage")),
-        continuous_usage=bool(options.get("include_usage")) and bool(options.get("continuous_usage_stats")),
+        include_usage=include_usage,
+        continuous_usage=forced or (include_usage and bool(options.get("continuous_usage_stats"))),
         echo=bool(record.get("echo")),
         priority=record.get("priority") or 0,
         seed=record.get("seed"),
     )
 
 
+def _priority(record: Mapping[str, Any], headers: Mapping[str, str]) -> int:
+    """The header wins over the field; one that is no number does not count."""
+    try:
+        return int(headers.get("X-Vllm-Priority", ""))
+    except ValueError:
+        return record.get("priority") or 0
+
+
+def _check_tools(record: Mapping[str, Any]) -> None:
+    """As a server without a tool parser: it can be told about tools, but not be asked to choose one."""
+    choice = record.get("tool_choice", "auto" if record.get("tools") else None)
+    if choice not in (None, "none") and not record.get("tools"):
+        raise errors.bad_request(
+            "When using `tool_choice`, `tools` must be set. (parameter=tool_choice)", "tool_choice"
+        )
+    if choice == "auto":
+        raise errors.bad_request(
+            '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+        )
+
+
+_RANGES: Mapping[str, tuple[Callable[[float], bool], str]] = {
+    "temperature": (lambda value: 0 <= value <= 2, "be in [0, 2]"),
+    "top_p": (lambda value: 0 < value <= 1, "be in (0, 1]"),
+    "presence_penalty": (lambda value: -2 <= value <= 2, "be in [-2, 2]"),
+    "frequency_penalty": (lambda value: -2 <= value <= 2, "be in [-2, 2]"),
+    "repetition_penalty": (lambda value: value > 0, "be greater than zero"),
+    "min_p": (lambda value: 0 <= value <= 1, "be in [0, 1]"),
+}
+_REPEATED = ("temperature", "top_p")  # the others are refused without a parameter
+
+
+def _check_sampling(record: Mapping[str, Any], max_tokens: int | None) -> None:
+    for name, (fits, rule) in _RANGES.items():
+        value = record.get(name)
+        if value is None or fits(value):
+            continue
+        must = "be non-negative" if name == "temperature" and value < 0 else rule
+        message = f"{name} must {must}, got {float(value)}."
+        raise errors.out_of_range(message, name, float(value)) if name in _REPEATED else errors.bad_request(message)
+    least = record.get("min_tokens") or 0
+    if least < 0:
+        raise errors.bad_request(f"min_tokens must be greater than or equal to 0, got {least}.")
+    if max_tokens is not None and least > max_tokens:
+        raise errors.bad_request(f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {least}.")
+    if "" in (record.get("stop") or ()):
+        raise errors.bad_request("stop cannot contain an empty string.")
+
+
 def _check_lengths(asked: int | None, field: str, prompt_tokens: int, limit: int) -> None:
     if asked is not None and asked > limit:
         raise errors.output_too_long(field, asked, limit)
     if asked is not None and asked < 1:
-        raise errors.bad_request(f"{field} must be at least 1, got {asked}.", field)
+        raise errors.out_of_range(f"max_tokens must be at least 1, got {asked}.", "max_tokens", asked)
     if prompt_tokens >= limit:
         raise errors.prompt_too_long(prompt_tokens, limit)
 
 
 def _check_model(record: Mapping[str, Any], config: EngineConfig) -> None:
     model = record.get("model")
-    if model and model != config.model:
+    if model and model != config.model and model not in config.adapters:
         raise errors.unknown_model(model, config.model)
 
 
 _INTEGER = ("int_type", "Input should be a valid integer")
+_NUMBER = ("float_type", "Input should be a valid number")
 _STRING = ("string_type", "Input should be a valid string")
 _BOOLEAN = ("bool_type", "Input should be a valid boolean")
 _LIST = ("list_type", "Input should be a valid list")
 _DICT = ("dict_type", "Input should be a valid dictionary")
 _TYPES: Mapping[tuple[str, str], tuple[type, ...]] = {
     _INTEGER: (int,),
+    _NUMBER: (int, float),
     _STRING: (str,),
     _BOOLEAN: (bool,),
     _LIST: (list,),
@@ -175,6 +242,7 @@ _COMMON_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "ignore_eos": (_BOOLEAN,),
     "priority": (_INTEGER,),
     "request_id": (_STRING,),
+    **dict.fromkeys(_RANGES, (_NUMBER,)),
 }
 _CHAT_FIELDS = {
     **_COMMON_FIELDS,
@@ -182,6 +250,8 @@ _CHAT_FIELDS = {
     "max_completion_tokens": (_INTEGER,),
     "logprobs": (_BOOLEAN,),
     "top_logprobs": (_INTEGER,),
+    "tools": (_LIST,),
+    "tool_choice": (_STRING, _DICT),
 }
 _COMPLETION_FIELDS = {
     **_COMMON_FIELDS,

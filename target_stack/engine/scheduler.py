@@ -19,7 +19,10 @@ from target_stack.engine.kv_blocks import BlockPool
 
 @dataclass(eq=False, slots=True)
 class Sequence:
-    """One answer being made. `computed` counts tokens whose KV is in the cache, of prompt and answer together."""
+    """One answer being made. `computed` counts tokens whose KV is in the cache, of prompt and answer together.
+
+    It takes no step before `ready_at`; `pace` above 1 marks one whose steps somebody stretches that way.
+    """
 
     id: str
     prompt_tokens: int
@@ -27,6 +30,8 @@ class Sequence:
     arrived: float
     hashes: tuple[bytes, ...] = ()
     priority: int = 0
+    pace: float = 1.0
+    ready_at: float = 0.0
     computed: int = 0
     generated: int = 0
     cached_tokens: int = 0
@@ -116,7 +121,7 @@ class Scheduler:
     def schedule(self, now: float) -> Step | None:
         """Fill the next step; None when nothing can run."""
         work: dict[Sequence, int] = {}
-        preempted = self._continue_running(work)
+        preempted = self._continue_running(work, now)
         if not preempted:  # blocks were short: a newcomer would only take them away again
             self._admit_waiting(work, now)
         if not work:
@@ -141,10 +146,16 @@ class Scheduler:
                 self.abort((each.sequence.id,))
         return produced
 
-    def _continue_running(self, work: dict[Sequence, int]) -> int:
+    def wakes_at(self, now: float) -> float | None:
+        """The earliest time after `now` at which a stretched request may go on; None when there is none."""
+        return min((each.ready_at for each in self._live.values() if each.ready_at > now), default=None)
+
+    def _continue_running(self, work: dict[Sequence, int], now: float) -> int:
         budget = self.limits.max_num_batched_tokens
         preempted = 0
         for sequence in tuple(self.running):
+            if sequence.ready_at > now:
+                continue
             tokens = min(sequence.remaining, budget)
             while sequence.scheduled and tokens and not self._grow(sequence, tokens):
                 victim = self._victim()
@@ -158,13 +169,16 @@ class Scheduler:
 
     def _admit_waiting(self, work: dict[Sequence, int], now: float) -> None:
         budget = self.limits.max_num_batched_tokens - sum(work.values())
-        while self.waiting and budget > 0 and len(self.running) < self.limits.max_num_seqs:
-            sequence = self.waiting[0]
+        for sequence in tuple(self.waiting):
+            if budget <= 0 or len(self.running) >= self.limits.max_num_seqs:
+                return
+            if sequence.ready_at > now:
+                continue
             if not self._reserve(sequence):
                 return
             tokens = min(sequence.remaining, budget)
             self._grow(sequence, tokens)
-            del self.waiting[0]
+            self.waiting.remove(sequence)
             self.running.append(sequence)
             sequence.scheduled = True
             sequence.scheduled_at = now if sequence.scheduled_at is None else sequence.scheduled_at

@@ -89,14 +89,19 @@ class Answer:
     stop_reason: str | None = None
 
 
-def answer(prompt: str, *, seed: int, sampling: Sampling) -> Answer:
-    """The answer to a rendered prompt: the same prompt, seed and sampling always give the same one."""
+def answer(prompt: str, *, seed: int, sampling: Sampling, verbosity: float = 1.0) -> Answer:
+    """The answer to a rendered prompt: the same prompt, seed and sampling always give the same one.
+
+    `verbosity` 2 doubles its natural length with small talk, 0.5 breaks it off half-way.
+    """
     dice = random.Random(f"{seed}/{sampling.draw}/{prompt}")
     body = quote(prompt) or " ".join(_small_talk(dice) for _ in range(dice.randint(2, 4)))
     if found := _first_stop(body, sampling.stop):
         return _stopped(body, found, sampling)
     tokens = pieces(body)
-    least = sampling.max_tokens if sampling.ignore_eos else sampling.min_tokens
+    natural = max(1, round(len(tokens) * verbosity))
+    tokens = tokens[:natural]
+    least = sampling.max_tokens if sampling.ignore_eos else max(sampling.min_tokens, natural)
     while len(tokens) < least:
         tokens += pieces(" " + _small_talk(dice))
     if len(tokens) < sampling.max_tokens:

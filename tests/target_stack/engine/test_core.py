@@ -12,7 +12,15 @@ CONFIG = EngineConfig(name="e", listen="127.0.0.1:1", slow_factor=2.0, max_num_s
 
 def add(name: str, max_tokens: int = 2) -> dict:
     sampling = {"max_tokens": max_tokens, "min_tokens": 0, "ignore_eos": True, "stop": [], "draw": 0}
-    return {"op": "add", "id": name, "prompt": "hi there", "sampling": sampling, "priority": 0, "seed": None}
+    return {
+        "op": "add",
+        "id": name,
+        "model": "",
+        "prompt": "hi there",
+        "sampling": sampling,
+        "priority": 0,
+        "seed": None,
+    }
 
 
 def test_all_tokens_of_a_step_come_in_one_report_with_the_gauges():

@@ -62,6 +62,15 @@ def test_a_wrong_type_is_named_with_its_place():
         ({"stop": [1]}, "body.stop"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"priority": 3}, "priority"),
+        ({"temperature": -1}, "temperature"),
+        ({"temperature": 2.5}, "temperature"),
+        ({"top_p": 0}, "top_p"),
+        ({"presence_penalty": 3}, None),
+        ({"min_tokens": -1}, None),
+        ({"min_tokens": 9, "max_tokens": 3}, None),
+        ({"stop": [""]}, None),
+        ({"tool_choice": "auto"}, "tool_choice"),
+        ({"tools": [{"type": "function"}]}, None),
     ],
 )
 def test_each_bad_value_is_refused_with_its_parameter(extra, param):
@@ -93,3 +102,20 @@ def test_prompts_may_be_texts_or_token_ids():
     assert requests.completion_prompts(["x", "y"], tokenizer) == ("x", "y")
     assert requests.completion_prompts(ids, tokenizer) == ("a lamp",)
     assert requests.completion_prompts([ids, ids], tokenizer) == ("a lamp", "a lamp")
+
+
+def test_a_sentence_about_a_sampling_parameter_is_the_servers():
+    found = refusal({"messages": MESSAGES, "temperature": -1})
+    assert found["message"] == "temperature must be non-negative, got -1.0. (parameter=temperature, value=-1.0)"
+
+
+def test_tools_may_be_shown_to_a_model_that_is_not_to_use_them():
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    assert requests.chat_call({"messages": MESSAGES, "tools": tools, "tool_choice": "none"}, CONFIG).n == 1
+
+
+def test_the_priority_header_wins_over_the_field_unless_it_is_no_number():
+    config = EngineConfig(name="e", listen="127.0.0.1:1", model="tiny", scheduling_policy="priority")
+    body = {"messages": MESSAGES, "priority": 4}
+    found = [requests.chat_call(body, config, {"X-Vllm-Priority": text}).priority for text in ("-2", "soon")]
+    assert found == [-2, 4]

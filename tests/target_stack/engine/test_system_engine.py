@@ -183,6 +183,38 @@ def test_a_full_queue_answers_503_without_retry_after(start_engine, capture):
     assert engine.series('admission_rejections_total{model_name="tiny",reason="max_num_queued_reqs"') == 1
 
 
+def test_a_backlog_of_prompts_answers_503_with_its_own_words(start_engine):
+    engine = start_engine(max_num_queued_tokens=5, cost={"prefill_s_base": 0.4})
+    first, second = engine.send_chat(2, words="one two three four"), engine.send_chat(2)
+    replies = [each.getresponse() for each in (first, second)]
+    assert sorted(reply.status for reply in replies) == [200, 503]
+    assert "prefill token backlog limit" in "".join(reply.read().decode() for reply in replies)
+    assert engine.series('admission_rejections_total{model_name="tiny",reason="max_num_queued_tokens"') == 1
+    assert engine.chat(2).status == 200  # whose prompt is computed burdens nobody
+
+
+def test_a_key_guards_what_costs_and_leaves_health_and_metrics_open(start_engine):
+    engine = start_engine(api_key="s3", enable_request_id_headers=True)
+    assert engine.call("GET", "/v1/models") == (401, '{"error":"Unauthorized"}')
+    assert engine.call("GET", "/v1/models", headers={"Authorization": "Bearer s3"})[0] == 200
+    assert [engine.call("GET", path)[0] for path in ("/health", "/metrics", "/version")] == [200] * 3
+    named = engine.send("GET", "/version", headers={"X-Request-Id": "abc"}).getresponse()
+    assert named.headers["x-request-id"] == "abc"
+
+
+def test_silence_is_filled_with_comments_and_load_is_told_on_request(start_engine):
+    engine = start_engine(sse_keep_alive_interval=0.05, cost={"prefill_s_base": 0.3}, enable_server_load_tracking=True)
+    stream = engine.send_chat(2)
+    text = stream.getresponse().read().decode()
+    assert text.startswith(": keep-alive\n\n")
+    assert text.endswith("data: [DONE]\n\n")
+    body = {"prompt": "x", "max_tokens": 1}
+    whole = engine.send("POST", "/v1/completions", body, {"endpoint-load-metrics-format": "TEXT"}).getresponse()
+    wanted = "TEXT named_metrics.num_requests_waiting=0.0, named_metrics.kv_cache_usage_perc=0.0"
+    assert whole.headers["endpoint-load-metrics"] == wanted
+    assert engine.call("GET", "/load") == (200, '{"server_load":0}')
+
+
 def test_sigterm_aborts_open_requests_with_200_and_leaves_nothing(start_engine, split_frames):
     engine = start_engine(cost=SLOW)
     core, reply = engine.core, engine.chat(400)
