@@ -69,7 +69,7 @@ class Metrics:
 
     def load_report(self, wanted: str) -> dict[str, str]:
         """The ORCA header of a reply, TEXT or JSON; none for any other format."""
-        named = {"num_requests_waiting": self.waiting.value, "kv_cache_usage_perc": self.kv_usage.value}
+        named = {"num_requests_waiting": float(self.waiting.value), "kv_cache_usage_perc": float(self.kv_usage.value)}
         match wanted.lower():
             case "text":
                 told = ", ".join(f"named_metrics.{name}={value}" for name, value in named.items())
