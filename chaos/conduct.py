@@ -158,6 +158,9 @@ class _Run:
         loads = self._loads()
         async with self._evidence() as evidence:
             evidence.journal.record("run_started", **self._started(evidence.origin))
+            for target in self.setting.inventory.of_role("embedder"):
+                # Recall depends on it, and the stack takes a plainer one where the real model is not installed.
+                evidence.journal.record("note", text=f"{target.name}: {target.model or 'model unknown'}")
             watchdog = WatchdogProcess(self.setting.state / "leases", self.run_id, self.folder / "watchdog.jsonl")
             await watchdog.start()
             try:

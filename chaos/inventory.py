@@ -20,7 +20,8 @@ class Target:
     `address` is direct, `via` goes through the fault proxy (both `host:port`). `handles` are the grips a fault may use:
     `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name":
     ...}).
-    `wire` is what it speaks ("http", "postgres" or "redis"). `events` is the URL of its structured events, if any.
+    `wire` is what it speaks ("http", "postgres" or "redis"). `model` is what an engine or an embedder serves. `events`
+    is the URL of its structured events, if any.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Target:
     metrics: str | None = None
     events: str | None = None
     wire: str = "http"
+    model: str | None = None
     handles: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -47,6 +49,7 @@ class Target:
             metrics=record.get("metrics"),
             events=record.get("events"),
             wire=record.get("wire", "http"),
+            model=record.get("model"),
             handles=dict(record.get("handles", {})),
         )
 
@@ -62,6 +65,7 @@ class Target:
             "metrics": self.metrics,
             "events": self.events,
             "wire": self.wire,
+            "model": self.model,
             "handles": dict(self.handles),
         }
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from target_stack.bundled import Order, run_bundled
 from target_stack.cache.server import NoValkey
 from target_stack.children import NurseryGone
-from target_stack.config import BadTopology, load_topology
+from target_stack.config import BadTopology, load_topology, with_chosen_embedder
 from target_stack.control import SocketPathTooLong
 from target_stack.nursery import open_nursery
 from target_stack.port_numbers import NoFreePort
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(weaknesses_json())
         return 0
     try:
-        weaknesses, topology = find_weaknesses(values.weakness), load_topology()
+        weaknesses, topology = find_weaknesses(values.weakness), with_chosen_embedder(load_topology())
     except (UnknownWeakness, BadTopology) as problem:
         sys.stderr.write(f"{problem}\n")
         return _BAD_INPUT

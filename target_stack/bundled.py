@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import socket
@@ -20,11 +21,13 @@ from target_stack.cache.server import find_installation as find_valkey
 from target_stack.children import Children
 from target_stack.config import TargetSpec, Topology, component_config
 from target_stack.control import open_control
+from target_stack.embedder.cache_folder import cache_folder
 from target_stack.parts import Component, Part, Postgres, Proxy
 from target_stack.process import Account
 from target_stack.supervisor import Seat, Supervisor
 from target_stack.vector_store.accounts import reachable_copy
 from target_stack.vector_store.cluster import Cluster, find_installation
+from target_stack.vector_store.corpus import corpus_vectors
 from target_stack.weaknesses import Weakness, plant
 from target_stack.workspace import Workspace
 
@@ -70,7 +73,7 @@ class Builder:
         match target.component:
             case "postgres":
                 cluster = Cluster(self._reachable(find_installation()), self.workspace.folder(target.name, account))
-                return Postgres(target.name, cluster, account, self.children, log)
+                return Postgres(target.name, cluster, account, self.children, self._vectors, log)
             case "valkey":
                 server = ValkeyServer(self._reachable(find_valkey()), self.workspace.folder(target.name, account))
                 return Valkey(target.name, server, account, log)
@@ -81,6 +84,12 @@ class Builder:
         """Programs where the account that will run them can reach them. Raises OSError."""
         account = self.order.account
         return reachable_copy(binaries, account, self.workspace.scratch.parent) if account else binaries
+
+    async def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """Straight from the embedder: no fault on its edge may spoil the corpus."""
+        embedder = f"http://{self.book.direct(self.order.topology.of_role('embedder')[0].name)}"
+        folder = cache_folder(os.environ)
+        return await corpus_vectors(texts, embedder=embedder, session=self.session, folder=folder)
 
     def seats(self, edge_taken: Callable[[str], None]) -> dict[str, Seat]:
         """All parts in their places, the proxy first."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from target_stack.embedder.embedding import AUTO, choose
 
 ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool")
 COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools")
@@ -108,6 +110,17 @@ def load_topology(path: Path | None = None) -> Topology:
         return parse_topology(yaml.safe_load(text))
     except yaml.YAMLError as problem:
         raise BadTopology(f"topology: no YAML: {problem}") from problem
+
+
+def with_chosen_embedder(topology: Topology) -> Topology:
+    """`model: auto` replaced by what is installed here, so that everybody is told the same. Raises NoSuchModel."""
+    return replace(topology, targets=tuple(_chosen(target) for target in topology.targets))
+
+
+def _chosen(target: TargetSpec) -> TargetSpec:
+    if target.component != "embedder":
+        return target
+    return replace(target, settings={**target.settings, "model": choose(target.settings.get("model", AUTO))})
 
 
 def gateway_upstreams(topology: Topology, address: Mapping[str, str]) -> dict[str, Any]:

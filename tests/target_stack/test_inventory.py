@@ -36,6 +36,7 @@ def test_an_engine_has_all_its_handles():
         "role": "engine",
         "node": "gpu-node-1",
         "component": "engine",
+        "model": "brownout-chat",
         "pids": [11, 51],
         "address": "127.0.0.1:101",
         "via": "127.0.0.1:201",

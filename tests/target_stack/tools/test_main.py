@@ -8,6 +8,7 @@ import json
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from target_stack.embedder.embedding import HashingEmbedder
 from target_stack.embedder.main import make_app as embedder_app
 from target_stack.fixtures import fixtures_dir, read_lines
 from target_stack.tools.main import make_app
@@ -74,13 +75,13 @@ def test_the_listing_audit_ping_and_metrics_are_served():
 
 def test_the_embedder_serves_vectors_and_refuses_nonsense():
     good, bad, broken, ping, metrics = answers(
-        embedder_app({"model": "h"}),
+        embedder_app(HashingEmbedder()),
         ("POST", "/v1/embeddings", '{"input": "kettle"}'),
         ("POST", "/v1/embeddings", '{"input": 1}'),
         ("POST", "/v1/embeddings", "{"),
         ("GET", "/ping", None),
         ("GET", "/metrics", None),
     )
-    assert (good[0], len(json.loads(good[1])["data"][0]["embedding"])) == (200, 256)
+    assert (good[0], len(json.loads(good[1])["data"][0]["embedding"])) == (200, 384)
     assert (bad[0], broken[0], ping[0]) == (400, 400, 200)
     assert 'embedder_request_seconds_count{route="embeddings"} 3' in metrics[1]

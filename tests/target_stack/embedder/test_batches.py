@@ -1,0 +1,94 @@
+"""Whose texts are computed next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from target_stack.embedder.batches import MOST_CHARACTERS, MOST_TEXTS, FairBatches
+from target_stack.embedder.embedding import Embedded
+from target_stack.embedder.worker import Worker
+
+
+def all_batches(requests: list[list[str]]) -> list[list[tuple[int, int, str]]]:
+    line: FairBatches[int] = FairBatches()
+    for number, texts in enumerate(requests):
+        line.add(number, texts)
+    return list(iter(line.take, []))
+
+
+def test_a_question_does_not_wait_behind_a_request_with_many_texts():
+    first, *_ = all_batches([[f"text {n}" for n in range(200)], ["a question"]])
+    assert (1, 0, "a question") in first
+
+
+@given(st.lists(st.lists(st.integers(1, 2 * MOST_CHARACTERS).map("x".__mul__), min_size=1, max_size=20), max_size=6))
+def test_every_text_is_taken_once_in_batches_that_are_small_or_single(requests):
+    batches = all_batches(requests)
+    taken = Counter((number, place, text) for batch in batches for number, place, text in batch)
+    assert taken == Counter((n, p, text) for n, texts in enumerate(requests) for p, text in enumerate(texts))
+    for batch in batches:
+        assert len(batch) <= MOST_TEXTS
+        assert len(batch) == 1 or sum(len(text) for _, _, text in batch) <= MOST_CHARACTERS
+
+
+class Counting:
+    """An embedder that shows what it was given at once, and breaks on demand."""
+
+    name = fingerprint = "counting"
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def embed(self, texts: Sequence[str]) -> list[Embedded]:
+        self.batches.append(list(texts))
+        if "break" in texts:
+            raise RuntimeError("broken")
+        return [Embedded((float(len(text)),), 1) for text in texts]
+
+
+def run(work):
+    async def main():
+        embedder = Counting()
+        worker = Worker(embedder)
+        try:
+            return await work(worker), embedder.batches
+        finally:
+            worker.close()
+
+    return asyncio.run(main())
+
+
+def test_requests_at_the_same_time_share_a_batch_and_each_gets_its_own_back():
+    async def work(worker):
+        return await asyncio.gather(*(worker.embed(["x" * n, "y" * 10 * n]) for n in range(1, 5)))
+
+    results, batches = run(work)
+    assert [[one.vector[0] for one in result] for result in results] == [[n, 10 * n] for n in range(1, 5)]
+    assert len(batches) == 1
+
+
+def test_a_request_that_leaves_takes_its_waiting_texts_along():
+    async def work(worker):
+        leaver = asyncio.create_task(worker.embed(["z"] * 100))
+        await asyncio.sleep(0)
+        leaver.cancel()
+        await asyncio.wait({leaver})
+        return await worker.embed(["next"])
+
+    _, batches = run(work)
+    assert sum(batch.count("z") for batch in batches) <= 2 * MOST_TEXTS
+
+
+def test_a_model_that_breaks_fails_those_of_its_batch_and_nobody_after():
+    async def work(worker):
+        with pytest.raises(RuntimeError, match="broken"):
+            await worker.embed(["break"])
+        return await worker.embed(["whole"])
+
+    assert run(work)[0][0].vector == (5.0,)
