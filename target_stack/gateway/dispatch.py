@@ -10,7 +10,7 @@ from target_stack.gateway.call import Call
 from target_stack.gateway.engine_client import EngineStream
 from target_stack.gateway.policies.backoff import pause_s
 from target_stack.gateway.policies.breaker import Permit
-from target_stack.gateway.policies.limiter import AimdLimiter
+from target_stack.gateway.policies.limiter import LimiterPolicy
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy
 from target_stack.gateway.policies.settings import PolicySettings
 from target_stack.gateway.replicas import Replica, ReplicaPool
@@ -88,7 +88,7 @@ class Dispatcher:
         *,
         attempts: int,
         budget: RetryBudgetPolicy,
-        limiter: AimdLimiter | None,
+        limiter: LimiterPolicy | None,
         sleep: Sleep,
     ) -> None:
         self._pool = pool

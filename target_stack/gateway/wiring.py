@@ -17,9 +17,10 @@ from target_stack.gateway.events import Clock, EventRing
 from target_stack.gateway.fallback import FallbackChain
 from target_stack.gateway.keeper import keep
 from target_stack.gateway.metrics import GatewayMetrics
-from target_stack.gateway.policies.limiter import AimdLimiter
+from target_stack.gateway.policies.limiter import make_limiter
 from target_stack.gateway.policies.queue import AdmissionQueue, ShedWatch
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy, make_retry_budget
+from target_stack.gateway.policies.slots import Slots
 from target_stack.gateway.replicas import ReplicaPool
 from target_stack.gateway.retrieval import HttpService, NoRetrieval, Retrieval
 from target_stack.gateway.telemetry import Telemetry
@@ -85,7 +86,7 @@ class _Builder:
 
     async def gateway(self) -> Gateway:
         policies, fallback = self._policies, self._config.fallback
-        limiter = AimdLimiter(policies.limiter)
+        limiter = make_limiter(policies.limiter)
         queue, watch = AdmissionQueue(policies.queue), ShedWatch(policies.shed_quiet_s)
         main = await self._pool("engine", self._config.engines)
         small = await self._pool("fallback-engine", (fallback,)) if fallback else None
@@ -94,7 +95,7 @@ class _Builder:
             config=self._config,
             telemetry=self._telemetry,
             pools=(main, small) if small else (main,),
-            admission=Admission(queue, limiter, watch, self._telemetry),
+            admission=Admission(queue, Slots(policies.slots), limiter, watch, self._telemetry),
             chain=FallbackChain(
                 Dispatcher(
                     main,
@@ -157,6 +158,7 @@ def _add_gauges(gateway: Gateway, budget: RetryBudgetPolicy) -> None:
     metrics, admission = gateway.telemetry.metrics, gateway.admission
     metrics.gauge("gateway_queue_depth", "Requests waiting to start.", lambda: admission.waiting)
     metrics.gauge("gateway_inflight_requests", "Requests being worked on.", lambda: admission.in_flight)
+    metrics.gauge("gateway_concurrency_limit", "Requests that may be worked on at once.", lambda: admission.limit)
     metrics.gauge("gateway_retry_budget_tokens", "Retries that could be made now.", lambda: budget.tokens)
     metrics.gauges("gateway_breaker_state", "0 closed, 1 half-open, 2 open.", lambda: _breaker_states(gateway))
 

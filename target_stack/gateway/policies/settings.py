@@ -13,6 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from target_stack.gateway.policies.limiter import LimiterSettings
+from target_stack.gateway.policies.queue import QueueSettings
+from target_stack.gateway.policies.slots import SlotSettings
+
 T = TypeVar("T")
 
 
@@ -83,33 +87,6 @@ class BackoffSettings:
 
 
 @dataclass(frozen=True)
-class QueueSettings:
-    """The admission queue. `batch_share` is the part of starts that aged batch work gets while interactive work
-    waits.
-    """
-
-    capacity: int = 64
-    wait_s: float = 1.0
-    backed_up_wait_s: float = 0.25
-    backed_up_after_s: float = 0.5
-    batch_wait_s: float = 5.0
-    batch_aging_s: float = 0.5
-    batch_share: float = 1 / 6
-
-
-@dataclass(frozen=True)
-class LimiterSettings:
-    """Adaptive concurrency; `minimum` equal to `maximum` makes it a fixed limit."""
-
-    initial: int = 24
-    minimum: int = 4
-    maximum: int = 64
-    target_s: float = 0.75
-    decrease: float = 0.9
-    cooldown_s: float = 0.5
-
-
-@dataclass(frozen=True)
 class OutlierSettings:
     """Ejection and restoration of replicas, and how often they are looked at.
 
@@ -135,6 +112,7 @@ class PolicySettings:
     retry_budget: RetryBudgetSettings = field(default_factory=RetryBudgetSettings)
     backoff: BackoffSettings = field(default_factory=BackoffSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
+    slots: SlotSettings = field(default_factory=SlotSettings)
     limiter: LimiterSettings = field(default_factory=LimiterSettings)
     outlier: OutlierSettings = field(default_factory=OutlierSettings)
     side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
