@@ -144,13 +144,18 @@ def gateway_upstreams(topology: Topology, address: Mapping[str, str]) -> dict[st
     }
 
 
+def admin_socket(data_dir: str) -> str:
+    """Where the gateway listens for its operators."""
+    return f"{data_dir}/admin.sock"
+
+
 def component_config(
     topology: Topology, target: TargetSpec, *, listen: str, address: Mapping[str, str], data_dir: str
 ) -> dict[str, Any]:
     """All that a component is started with: its settings, its address, its folder, and for the gateway the others."""
     config: dict[str, Any] = {"name": target.name, "listen": listen, **target.settings}
     if target.role == "gateway":
-        config |= gateway_upstreams(topology, address)
-    if target.component == "tools":
+        config |= {**gateway_upstreams(topology, address), "admin": admin_socket(data_dir)}
+    if target.component in ("gateway", "tools"):
         config["data_dir"] = data_dir
     return config

@@ -13,7 +13,9 @@ from target_stack.config import TargetSpec, Topology
 
 @dataclass(frozen=True)
 class TargetView:
-    """All that the record tells of one target now. `pids` are its processes, parent first; `address` is `host:port`."""
+    """All that the record tells of one target now. `pids` are its processes, parent first; `address` is `host:port`;
+    `admin` is the socket for the operators of a gateway.
+    """
 
     spec: TargetSpec
     state: str
@@ -21,6 +23,7 @@ class TargetView:
     pids: Sequence[int]
     address: str
     via: str | None
+    admin: str | None = None
 
 
 def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None) -> dict[str, Any]:
@@ -28,6 +31,8 @@ def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None) 
     handles: dict[str, Any] = {"supervisor": str(supervisor)}
     if view.pids:
         handles["process_group"] = view.pids[0]
+    if view.admin:
+        handles["admin"] = view.admin
     if proxy_admin:
         handles["proxy"] = {"admin": proxy_admin, "name": view.spec.name}
     return {

@@ -18,7 +18,7 @@ from typing import Any
 
 from target_stack.addresses import AddressBook
 from target_stack.children import Children, NurseryGone, members, signal_group, sweep
-from target_stack.config import Topology
+from target_stack.config import Topology, admin_socket
 from target_stack.inventory import TargetView, inventory_record, write_atomic
 from target_stack.lifecycle import BecameReady, Begin, Died, Event, Hold, Life, Release, Tick, step
 from target_stack.parts import Part, PreparationFailed, Proxy
@@ -89,7 +89,9 @@ class Supervisor:
         seat = self._seats[name]
         spec = next(target for target in self._topology.targets if target.name == name)
         life = seat.life
-        return TargetView(spec, life.state, life.holds, seat.pids, self._book.direct(name), self._book.via(name))
+        admin = admin_socket(str(self._workspace.folder(name))) if spec.role == "gateway" else None
+        direct, via = self._book.direct(name), self._book.via(name)
+        return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin)
 
     def _target(self, name: str) -> Seat:
         if all(target.name != name for target in self._topology.targets):

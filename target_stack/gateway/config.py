@@ -8,23 +8,30 @@
 
 `model` is the one name that clients may ask for. An engine or the fallback may serve it under a `model` name of its
 own. `embedder`, `vector_store` and `tools` may be null: their routes then say so; without a `cache` no answer is kept.
-`canned_text` is what users read when no model answers.
+`canned_text` is what users read when no model answers. `release` is the first stable release, by default the public
+model without any configuration. In `data_dir` the gateway keeps the releases in force, so that they outlive it; `admin`
+is the Unix socket for operators.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
+from target_stack.gateway.policies.release import Release
 from target_stack.gateway.policies.settings import PolicySettings
+from target_stack.gateway.prompts import FIRST_CODE
 
 CANNED_TEXT = (
     "Our assistant cannot answer at the moment. "
     "Please contact our support team: a person will take care of your question."
 )
 _UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "cache", "tools")
-_KEYS = frozenset({"name", "listen", "model", "canned_text", *_UPSTREAMS, "seed", "policies"})
+_KEYS = frozenset(
+    {"name", "listen", "model", "canned_text", *_UPSTREAMS, "seed", "policies", "release", "data_dir", "admin"}
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,9 @@ class GatewayConfig:
     tools: str | None
     seed: int | None
     policies: PolicySettings
+    release: Release
+    data_dir: Path | None
+    admin: Path | None
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
@@ -82,7 +92,14 @@ class GatewayConfig:
             tools=_base_url(config.get("tools")),
             seed=config.get("seed"),
             policies=PolicySettings.from_config(config.get("policies", {})),
+            release=Release.from_json({"name": "first", **config.get("release", {})}, like=_unchanged(model)),
+            data_dir=Path(config["data_dir"]) if config.get("data_dir") else None,
+            admin=Path(config["admin"]) if config.get("admin") else None,
         )
+
+
+def _unchanged(model: str) -> Release:
+    return Release("first", FIRST_CODE, model)
 
 
 def _address(text: str) -> tuple[str, int]:

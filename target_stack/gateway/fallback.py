@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Protocol
 
 from target_stack.gateway.call import Call
@@ -93,7 +94,7 @@ class FallbackChain:
         if self._small is None:
             return None
         try:
-            return await self._small.answer(ask, call)
+            return await self._small.answer(replace(ask, model=None), call)  # of the release it has only the words
         except (NoAnswer, EngineFailure):
             # A refusal by the small model (a shorter context, say) is no verdict on the request.
             return None

@@ -1,4 +1,5 @@
-"""The background watch: are the admitted replicas there, can the ejected ones make a token again, is shedding over?
+"""The background watch: are the admitted replicas there, can the ejected ones make a token again, is shedding over, has
+the canary had its time?
 
 Each replica is watched by a task of its own, so a frozen one delays nobody else's return.
 """
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 
 from target_stack.gateway.admission import Admission
 from target_stack.gateway.policies.settings import OutlierSettings
+from target_stack.gateway.releases import ReleaseBook
 from target_stack.gateway.replicas import Replica, ReplicaPool
 from target_stack.gateway.telemetry import Telemetry
 
@@ -17,20 +19,25 @@ _TICK_S = 0.1
 
 
 async def keep(
-    pools: Iterable[ReplicaPool], admission: Admission, settings: OutlierSettings, telemetry: Telemetry
+    pools: Iterable[ReplicaPool],
+    admission: Admission,
+    releases: ReleaseBook,
+    settings: OutlierSettings,
+    telemetry: Telemetry,
 ) -> None:
     """Watch until cancelled."""
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_tick(admission))
+        tasks.create_task(_tick(admission, releases))
         for pool in pools:
             for replica in pool:
                 tasks.create_task(_watch(pool, replica, settings, telemetry))
 
 
-async def _tick(admission: Admission) -> None:
+async def _tick(admission: Admission, releases: ReleaseBook) -> None:
     while True:
         await asyncio.sleep(_TICK_S)
         admission.tick()
+        releases.tick()
 
 
 async def _watch(pool: ReplicaPool, replica: Replica, settings: OutlierSettings, telemetry: Telemetry) -> None:

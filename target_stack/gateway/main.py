@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
+from target_stack.gateway.admin import open_admin
 from target_stack.gateway.app import make_app
 from target_stack.gateway.config import GatewayConfig
 from target_stack.gateway.wiring import open_gateway
@@ -30,7 +31,8 @@ async def _serve(config: GatewayConfig) -> None:
             make_app(gateway), handler_cancellation=True, access_log=None, shutdown_timeout=config.policies.drain_s
         )
         await runner.setup()
-        await web.TCPSite(runner, config.host, config.port, reuse_address=True).start()
-        await stop.wait()
-        gateway.draining = True
-        await runner.cleanup()
+        async with open_admin(gateway):
+            await web.TCPSite(runner, config.host, config.port, reuse_address=True).start()
+            await stop.wait()
+            gateway.draining = True
+            await runner.cleanup()

@@ -113,6 +113,12 @@ class GatewayMetrics:
         self.shed = Counter("gateway_shed_total", "Refused before any work: queue, drain, retry_budget.", ("reason",))
         self.fallback = Counter("gateway_fallback_total", "Answers from further down the fallback chain.", ("reason",))
         self.probes = Counter("gateway_probes_total", "One-token probes of ejected replicas.", ("replica", "result"))
+        self.release_answers = Counter(
+            "gateway_release_answers_total",
+            "Requests by release: whole, or broken (error, fallback, client gone).",
+            ("release", "result"),
+        )
+        self.release_tokens = Counter("gateway_release_tokens_total", "Tokens sent by release.", ("release",))
         self.ttft = Histogram("gateway_ttft_seconds", "From arrival to the first token of the answer.")
         self.request_seconds = Histogram("gateway_request_seconds", "From arrival to the end of the answer.")
         self._metrics: list[Metric] = [
@@ -121,6 +127,8 @@ class GatewayMetrics:
             self.shed,
             self.fallback,
             self.probes,
+            self.release_answers,
+            self.release_tokens,
             self.ttft,
             self.request_seconds,
         ]

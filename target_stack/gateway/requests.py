@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from target_stack.gateway.errors import bad_request
 from target_stack.gateway.policies.deadline import HEADER, asked_ms
 from target_stack.gateway.policies.queue import Priority
+from target_stack.gateway.policies.release import Release
+from target_stack.gateway.prompts import FIRST_CODE, RAG_SYSTEM
 
 BODY_BYTES_MAX = 1 << 20
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-_RAG_SYSTEM = "Answer from the context. Name nothing that it does not say."
 _NUMBERS: Mapping[str, tuple[float, float]] = {
     "temperature": (0, 2),
     "top_p": (0, 1),
@@ -29,11 +30,20 @@ _COUNTS: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A checked chat request; `fields` is the whole body as it came."""
+    """A checked chat request; `fields` is the whole body as it came. `code` and `model` are those of the release that
+    answers it; without one every engine is asked for its own model.
+    """
 
     fields: Mapping[str, Any]
     stream: bool
     choices: int
+    code: str = FIRST_CODE
+    model: str | None = None
+
+    def under(self, release: Release, model: str | None) -> ChatRequest:
+        """The same request as this release asks it of an engine; `model` is what engines call the release's model."""
+        fields = {**self.fields, **_defaults(self.fields, release)}
+        return replace(self, fields=fields, code=release.code, model=model)
 
     def question(self) -> str:
         """Text of the last user message. Raises GatewayError when there is none."""
@@ -51,15 +61,30 @@ class ChatRequest:
         context = "\n".join(f"[{name}] {body}" for name, body in documents)
         content = f"Context:\n{context}\n\nQuestion: {self.question()}"
         messages[last] = {"role": "user", "content": content}
-        fields = {**self.fields, "messages": [{"role": "system", "content": _RAG_SYSTEM}, *messages]}
-        return ChatRequest(fields, self.stream, self.choices)
+        fields = {**self.fields, "messages": [{"role": "system", "content": RAG_SYSTEM[self.code]}, *messages]}
+        return replace(self, fields=fields)
 
-    def upstream(self, model: str) -> dict[str, Any]:
+    def upstream(self, own_model: str) -> dict[str, Any]:
         """The body for an engine: always a stream, with usage where the reply must show it."""
-        fields = {**self.fields, "stream": True, "model": model}
+        fields = {**self.fields, "stream": True, "model": self.model or own_model}
         if not self.stream:
             fields["stream_options"] = {"include_usage": True}
         return fields
+
+
+def _defaults(asked: Mapping[str, Any], release: Release) -> dict[str, Any]:
+    """What the release says where the client said nothing."""
+    said = release.config.to_json()
+    system_prompt = said.pop("system_prompt", None)
+    limit = asked.get("max_completion_tokens") or asked.get("max_tokens")
+    if limit is not None:
+        said.pop("max_tokens", None)
+        if "min_tokens" in said:
+            said["min_tokens"] = min(said["min_tokens"], limit)
+    fields = {key: value for key, value in said.items() if asked.get(key) is None}
+    if system_prompt is not None and asked["messages"][0]["role"] not in ("system", "developer"):
+        fields["messages"] = [{"role": "system", "content": system_prompt}, *asked["messages"]]
+    return fields
 
 
 def text_of(message: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from target_stack.gateway.policies.limiter import make_limiter
 from target_stack.gateway.policies.queue import AdmissionQueue, ShedWatch
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy, make_retry_budget
 from target_stack.gateway.policies.slots import Slots
+from target_stack.gateway.releases import FILE, ReleaseBook, Rules, keep_in, read_releases
 from target_stack.gateway.replicas import ReplicaPool
 from target_stack.gateway.retrieval import HttpService, NoRetrieval, Retrieval
 from target_stack.gateway.telemetry import Telemetry
@@ -44,6 +45,7 @@ class Gateway:
     embedder: Service | None
     tools: Service | None
     budget: RetryBudgetPolicy
+    releases: ReleaseBook
     draining: bool = False
 
     def able(self) -> bool:
@@ -61,7 +63,9 @@ async def open_gateway(
         builder = _Builder(config, telemetry, stack, engines)
         gateway = await builder.gateway()
         _add_gauges(gateway, builder.budget)
-        watch = asyncio.create_task(keep(gateway.pools, gateway.admission, config.policies.outlier, telemetry))
+        watch = asyncio.create_task(
+            keep(gateway.pools, gateway.admission, gateway.releases, config.policies.outlier, telemetry)
+        )
         try:
             yield gateway
         finally:
@@ -114,7 +118,14 @@ class _Builder:
             embedder=embedder,
             tools=await self._service("tool", self._config.tools, policies.deadline.tool_s),
             budget=self.budget,
+            releases=self._releases(),
         )
+
+    def _releases(self) -> ReleaseBook:
+        config, policies = self._config, self._policies
+        path = config.data_dir / FILE if config.data_dir else None
+        rules = Rules(policies.canary, policies.release, config.model)
+        return ReleaseBook(read_releases(path, config.release), rules, self._telemetry, keep_in(path))
 
     def _small_dispatcher(self, pool: ReplicaPool) -> Dispatcher:
         # One try: the small model is itself the second chance.
@@ -160,6 +171,12 @@ def _add_gauges(gateway: Gateway, budget: RetryBudgetPolicy) -> None:
     metrics.gauge("gateway_inflight_requests", "Requests being worked on.", lambda: admission.in_flight)
     metrics.gauge("gateway_concurrency_limit", "Requests that may be worked on at once.", lambda: admission.limit)
     metrics.gauge("gateway_retry_budget_tokens", "Retries that could be made now.", lambda: budget.tokens)
+    metrics.gauge("gateway_canary_share", "Part of the users who get the canary.", lambda: gateway.releases.share)
+    metrics.gauge(
+        "gateway_release_split",
+        "1 while users get a triple that nobody asked for.",
+        lambda: gateway.releases.state.is_split,
+    )
     metrics.gauges("gateway_breaker_state", "0 closed, 1 half-open, 2 open.", lambda: _breaker_states(gateway))
 
 

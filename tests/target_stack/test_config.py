@@ -78,6 +78,8 @@ def test_the_gateway_learns_the_addresses_that_clients_use():
         "vector_store": "127.0.0.1:20003",
         "cache": None,
         "tools": "http://127.0.0.1:20004",
+        "data_dir": "/d",
+        "admin": "/d/admin.sock",
     }
 
 
@@ -88,7 +90,7 @@ def test_the_gateway_learns_where_the_cache_is():
     assert config["cache"] == "127.0.0.1:20005"
 
 
-def test_a_component_gets_its_settings_and_only_the_tools_a_folder():
+def test_an_engine_gets_its_settings_and_no_folder_the_tools_get_one():
     topology = parse_topology(file())
     engine = component_config(topology, topology.targets[1], listen="127.0.0.1:1", address={}, data_dir="/d")
     tools = component_config(topology, topology.targets[4], listen="127.0.0.1:2", address={}, data_dir="/d")

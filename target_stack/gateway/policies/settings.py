@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from target_stack.gateway.policies.canary import CanarySettings
 from target_stack.gateway.policies.limiter import LimiterSettings
 from target_stack.gateway.policies.queue import QueueSettings
+from target_stack.gateway.policies.release import ReleaseSettings
 from target_stack.gateway.policies.slots import SlotSettings
 
 T = TypeVar("T")
@@ -115,6 +117,8 @@ class PolicySettings:
     slots: SlotSettings = field(default_factory=SlotSettings)
     limiter: LimiterSettings = field(default_factory=LimiterSettings)
     outlier: OutlierSettings = field(default_factory=OutlierSettings)
+    canary: CanarySettings = field(default_factory=CanarySettings)
+    release: ReleaseSettings = field(default_factory=ReleaseSettings)
     side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
     drain_s: float = 5.0
@@ -145,6 +149,10 @@ def _value(wanted: Any, value: Any, path: str) -> Any:
         if value not in typing.get_args(wanted):
             raise ValueError(f"{path}: {value!r} is none of {', '.join(typing.get_args(wanted))}")
         return value
+    if typing.get_origin(wanted) is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"{path}: expected a list")
+        return tuple(_value(typing.get_args(wanted)[0], each, path) for each in value)
     if isinstance(value, bool) or not isinstance(value, int if wanted is int else (int, float)) or value < 0:
         raise ValueError(f"{path}: expected a number not below 0, got {value!r}")
     return wanted(value)

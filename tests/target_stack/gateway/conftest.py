@@ -98,6 +98,7 @@ class FakeEngine:
         self.script: tuple[Any, ...] = WHOLE
         self.frozen = False
         self.ping_status = 200
+        self.models = ["brownout-chat", "brownout-chat-v2"]
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.left = 0
@@ -112,6 +113,7 @@ class FakeEngine:
     async def start(self) -> None:
         app = web.Application()
         app.add_routes([web.post("/v1/chat/completions", self._chat), web.get("/ping", self._ping)])
+        app.router.add_get("/v1/models", self._models)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
@@ -125,6 +127,9 @@ class FakeEngine:
 
     async def _ping(self, request: web.Request) -> web.Response:
         return web.Response(status=self.ping_status)
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": model} for model in self.models]})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         self.bodies.append(await request.json())
