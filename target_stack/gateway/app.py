@@ -110,16 +110,17 @@ async def _rag(request: web.Request) -> web.StreamResponse:
 
 async def _read_ask(request: web.Request) -> tuple[Call, ChatRequest]:
     config = request.app[GATEWAY].config
-    call = _begin(request, config.policies.deadline.total_s)
-    return call, chat_request(await request.read(), config.model)
+    ask = chat_request(await request.read(), config.model)
+    return _begin(request, config.policies.deadline.total_s, ask.work()), ask
 
 
-def _begin(request: web.Request, limit_s: float) -> Call:
+def _begin(request: web.Request, limit_s: float, work: int = 0) -> Call:
+    """Start on a request of so many tokens of work; a client's own resend is paid from the budget of all retries."""
     gateway = request.app[GATEWAY]
     if gateway.draining:
         raise gateway.admission.refuse("draining")
     resend = is_resend(request.headers.get(RESEND_HEADER))
-    if resend and not gateway.budget.take_retry():
+    if resend and not gateway.budget.take_retry(work):
         raise gateway.admission.refuse("retry_budget")
     now = gateway.telemetry.clock()
     return Call(
@@ -176,7 +177,7 @@ async def _first_answer(gateway: Gateway, ask: ChatRequest, call: Call) -> tuple
 
 
 async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, str], turn: Turn) -> web.StreamResponse:
-    response = web.StreamResponse(headers=headers)
+    gateway, response = request.app[GATEWAY], web.StreamResponse(headers=headers)
     response.content_type, response.charset = "text/event-stream", "utf-8"
     outcome = "degraded" if "x-degraded" in headers else "ok"
     try:
@@ -191,7 +192,8 @@ async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, 
             outcome, last = "broken", error_frame(str(failure), failure.kind)
         await response.write_eof(last)
     except ConnectionError:
-        return response  # the client left: the outcome stays client_gone, closing the answer stops the engine
+        await gateway.when_client_is_gone(answer)
+        return response  # the outcome stays client_gone, and closing the answer stops the engine
     request[_OUTCOME] = outcome
     if outcome != "broken":
         turn.whole()
@@ -216,7 +218,8 @@ async def _embeddings(request: web.Request) -> web.StreamResponse:
     body = json_object(await request.read())
     if not body.get("input"):
         raise bad_request("input is required", "input")
-    return await _forward(request, _configured("embedder", gateway.embedder), call, "/v1/embeddings", body)
+    service = _configured("embedder", gateway.embedder)
+    return await _forward(request, service, call, "/v1/embeddings", body, idempotent=True)
 
 
 async def _tool(request: web.Request) -> web.StreamResponse:
@@ -226,7 +229,8 @@ async def _tool(request: web.Request) -> web.StreamResponse:
     if not _TOOL.fullmatch(name):
         raise bad_request(f"there is no tool named {name!r}", "tool", status=404)
     body = json_object(await request.read())
-    return await _forward(request, _configured("tool", gateway.tools), call, f"/tools/{name}", body)
+    keyed = "idempotency-key" in request.headers
+    return await _forward(request, _configured("tool", gateway.tools), call, f"/tools/{name}", body, idempotent=keyed)
 
 
 def _configured(name: str, service: Service | None) -> Service:
@@ -236,14 +240,15 @@ def _configured(name: str, service: Service | None) -> Service:
 
 
 async def _forward(
-    request: web.Request, service: Service, call: Call, path: str, body: dict[str, Any]
+    request: web.Request, service: Service, call: Call, path: str, body: dict[str, Any], *, idempotent: bool
 ) -> web.StreamResponse:
     dependency, http = service
-    if not call.resend:
-        request.app[GATEWAY].budget.first_try()  # resends on every route are paid from the one budget
+    repeater = request.app[GATEWAY].repeater
     passed = {key: request.headers[key] for key in _PASSED_ON if key in request.headers}
     try:
-        status, reply = await dependency.call(call.deadline, lambda: http.post(path, body, call, passed))
+        status, reply = await repeater.call(
+            dependency, call, lambda: http.post(path, body, call, passed), idempotent=idempotent
+        )
     except DependencyDown as down:
         raise unavailable(down.dependency, down.reason, status=504 if down.reason == "timeout" else 503) from down
     request[_OUTCOME] = "ok" if status < 400 else "rejected"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from target_stack.gateway.policies.deadline import Deadline
 from target_stack.gateway.policies.settings import PolicySettings
@@ -14,17 +14,25 @@ T = TypeVar("T")
 
 
 class CallFailed(Exception):
-    """Raised by the work given to `Dependency.call` when the dependency failed it; the message says how in one word."""
+    """Raised by the work given to `Dependency.call` when the dependency failed it; the message says how in one word.
+    `retry_after_s` is the pause that the dependency asked for.
+    """
+
+    def __init__(self, reason: str, retry_after_s: float = 0.0) -> None:
+        """Keep what was seen."""
+        super().__init__(reason)
+        self.retry_after_s = retry_after_s
 
 
 class DependencyDown(Exception):
     """No result. `reason` is `breaker_open`, `too_many_calls`, `timeout`, or the word of CallFailed."""
 
-    def __init__(self, dependency: str, reason: str) -> None:
+    def __init__(self, dependency: str, reason: str, retry_after_s: float = 0.0) -> None:
         """Keep who and why."""
         super().__init__(f"{dependency}: {reason}")
         self.dependency = dependency
         self.reason = reason
+        self.retry_after_s = retry_after_s
 
 
 class Dependency:
@@ -44,7 +52,9 @@ class Dependency:
         """Samples of gateway_breaker_state."""
         yield {"dependency": self.name, "replica": self.name}, STATE_NUMBERS[self._breaker.state]
 
-    async def call(self, deadline: Deadline, work: Callable[[], Awaitable[T]]) -> T:
+    async def call(
+        self, deadline: Deadline, work: Callable[[], Awaitable[T]], kind: Literal["first", "retry"] = "first"
+    ) -> T:
         """Do the work before the deadline. Raises DependencyDown, at once when the breaker is open."""
         clock = self._telemetry.clock
         started = clock()
@@ -54,7 +64,7 @@ class Dependency:
         if self._in_flight >= self._most:
             permit.cancel()
             raise DependencyDown(self.name, "too_many_calls")
-        self._telemetry.metrics.upstream_calls.add(self.name, self.name, "first")
+        self._telemetry.metrics.upstream_calls.add(self.name, self.name, kind)
         self._in_flight += 1
         try:
             async with asyncio.timeout_at(deadline.within(started, self.limit_s).at):
@@ -64,7 +74,7 @@ class Dependency:
             raise DependencyDown(self.name, "timeout") from problem
         except CallFailed as problem:
             permit.failure(clock())
-            raise DependencyDown(self.name, str(problem)) from problem
+            raise DependencyDown(self.name, str(problem), problem.retry_after_s) from problem
         else:
             permit.success(clock(), clock() - started)
             return result

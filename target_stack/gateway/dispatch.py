@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from types import TracebackType
-from typing import Self
+from typing import Any, Literal, Self
 
 from target_stack.gateway.call import Call
 from target_stack.gateway.engine_client import EngineStream
+from target_stack.gateway.hedging import first_to_answer
 from target_stack.gateway.policies.backoff import pause_s
 from target_stack.gateway.policies.breaker import Permit
+from target_stack.gateway.policies.hedge import HedgeDelay
 from target_stack.gateway.policies.limiter import LimiterPolicy
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy
+from target_stack.gateway.policies.retry_classes import TriesSoFar, may_retry
 from target_stack.gateway.policies.settings import PolicySettings
 from target_stack.gateway.replicas import Replica, ReplicaPool
 from target_stack.gateway.requests import ChatRequest
-from target_stack.gateway.retries import EngineFailure, TriesSoFar, may_retry
+from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.sse import Frame
 from target_stack.gateway.telemetry import Telemetry
 
 Sleep = Callable[[float], Awaitable[None]]
+Picked = tuple[Replica, Permit]
+CallKind = Literal["first", "retry", "hedge", "hop_resend"]
 
 
 class NoAnswer(Exception):
@@ -98,37 +103,62 @@ class Dispatcher:
         self._budget = budget
         self._limiter = limiter
         self._sleep = sleep
+        self._hedge = HedgeDelay(settings.hedge)
 
     async def answer(self, ask: ChatRequest, call: Call) -> LiveAnswer:
         """An answer with its first token; the whole of it when no stream was asked for.
 
         Raises NoAnswer, and EngineFailure (rejected) when the request itself is at fault.
         """
-        tried: list[str] = []
-        if not call.resend:
-            self._budget.first_try()
+        tried: list[Picked] = []
+        picked = self._pool.pick(self._telemetry.clock())
+        if picked is None:
+            raise NoAnswer("no_replica")
         while True:
-            picked = self._pool.pick(self._telemetry.clock(), tried)
-            if picked is None:
-                raise NoAnswer("no_replica")
-            replica, permit = picked
+            kind: CallKind = "retry" if tried else "first"
+            tried.append(picked)
             try:
-                return await self._try(replica, permit, ask, call, retry=bool(tried))
+                return await self._try(kind, ask, call, tried)
             except EngineFailure as failure:
-                tried.append(replica.name)
-                if failure.kind == "rejected":
+                picked = await self._next(failure, ask, call, tried)
+                if picked is None and failure.kind == "rejected":
                     raise
-                if not self._may_retry(failure, len(tried), call):
+                if picked is None:
                     raise NoAnswer(failure.kind) from failure
-            await self._sleep(pause_s(self._settings.backoff, len(tried), self._telemetry.rng))
 
-    def _may_retry(self, failure: EngineFailure, made: int, call: Call) -> bool:
+    async def _next(self, failure: EngineFailure, ask: ChatRequest, call: Call, tried: list[Picked]) -> Picked | None:
+        """Whom to try next, after the pause and paid for; None when this failure is the last word."""
         remaining_s = call.deadline.remaining(self._telemetry.clock())
-        so_far = TriesSoFar(made, content_sent=False, remaining_s=remaining_s)
-        return may_retry(failure.kind, so_far, self._attempts) and self._budget.take_retry()
+        so_far = TriesSoFar(len(tried), seen=False, remaining_s=remaining_s)
+        if not may_retry(self._settings.retry, failure.kind, so_far, self._attempts):
+            return None
+        pause = pause_s(self._settings.backoff, len(tried), self._telemetry.rng)
+        self._telemetry.metrics.retry_pause_seconds.observe(pause)
+        await self._sleep(pause)
+        return self._paid(self._pick(tried), ask)
 
-    async def _try(self, replica: Replica, permit: Permit, ask: ChatRequest, call: Call, *, retry: bool) -> LiveAnswer:
-        answer = LiveAnswer(self._pool, replica, await self._start(replica, permit, ask, call, retry=retry))
+    def _pick(self, tried: list[Picked]) -> Picked | None:
+        return self._pool.pick(self._telemetry.clock(), {replica.name for replica, _ in tried})
+
+    def _paid(self, picked: Picked | None, ask: ChatRequest) -> Picked | None:
+        """A retry is paid when it is made, so that one which finds no replica costs nothing."""
+        if picked is not None and not self._budget.take_retry(ask.work()):
+            picked[1].cancel()
+            return None
+        return picked
+
+    async def _try(self, kind: CallKind, ask: ChatRequest, call: Call, tried: list[Picked]) -> LiveAnswer:
+        first, hedge_after_s = self._start(tried[-1], ask, call, kind), self._hedge.delay_s()
+        try:
+            if hedge_after_s is None or call.resend:
+                answer = await first
+            else:
+                answer = await first_to_answer(
+                    first, hedge_after_s, lambda: self._hedged(ask, call, tried), LiveAnswer.close
+                )
+        finally:
+            for _, permit in tried:
+                permit.cancel()  # only of a try that was cancelled before its first step
         if not ask.stream:
             try:
                 await answer.collect()
@@ -137,11 +167,22 @@ class Dispatcher:
                 raise
         return answer
 
-    async def _start(
-        self, replica: Replica, permit: Permit, ask: ChatRequest, call: Call, *, retry: bool
-    ) -> EngineStream:
+    def _hedged(self, ask: ChatRequest, call: Call, tried: list[Picked]) -> Coroutine[Any, Any, LiveAnswer] | None:
+        """A second try beside one that is late, at a replica that has not been asked; None when that cannot be."""
+        picked = self._pick(tried)
+        if picked is not None and picked[0] in [replica for replica, _ in tried]:
+            picked[1].cancel()
+            return None
+        picked = self._paid(picked, ask)
+        if picked is None:
+            return None
+        tried.append(picked)
+        return self._start(picked, ask, call, "hedge")
+
+    async def _start(self, picked: Picked, ask: ChatRequest, call: Call, kind: CallKind) -> LiveAnswer:
+        replica, permit = picked
         started = self._telemetry.clock()
-        self._telemetry.metrics.upstream_calls.add(self._pool.dependency, replica.name, "retry" if retry else "first")
+        self._count(replica, kind)
         replica.in_flight += 1
         try:
             stream = await replica.client.start(
@@ -150,20 +191,30 @@ class Dispatcher:
                 call.deadline.budget(started, self._settings.deadline),
                 choices=ask.choices,
                 on_progress=lambda: self._pool.progress(replica),
+                on_resend=lambda: self._count(replica, "hop_resend"),
             )
         except BaseException as problem:
             replica.in_flight -= 1
             self._settle_failure(replica, permit, problem)
             raise
+        self._settle_success(permit, self._telemetry.clock() - started)
+        if kind == "first" and not call.resend:
+            self._budget.succeeded(ask.work())
+        return LiveAnswer(self._pool, replica, stream)
+
+    def _count(self, replica: Replica, kind: CallKind) -> None:
+        self._telemetry.metrics.upstream_calls.add(self._pool.dependency, replica.name, kind)
+
+    def _settle_success(self, permit: Permit, took_s: float) -> None:
         now = self._telemetry.clock()
-        permit.success(now, now - started)
+        permit.success(now, took_s)
+        self._hedge.saw(took_s)
         if self._limiter:
-            self._limiter.answered(now, now - started, self._pool.in_flight())
-        return stream
+            self._limiter.answered(now, took_s, self._pool.in_flight())
 
     def _settle_failure(self, replica: Replica, permit: Permit, problem: BaseException) -> None:
         if not isinstance(problem, EngineFailure):
-            permit.cancel()  # the client left, or we are shutting down
+            permit.cancel()  # the client left, or another replica was quicker, or we are shutting down
             return
         self._pool.failed(replica, permit, problem)
         if problem.kind == "busy" and self._limiter:

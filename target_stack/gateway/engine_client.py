@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -17,11 +18,16 @@ import aiohttp
 
 from target_stack.gateway.config import Upstream
 from target_stack.gateway.events import Clock
+from target_stack.gateway.policies.answers import AnswerSettings
+from target_stack.gateway.policies.backoff import asked_pause_s
 from target_stack.gateway.policies.deadline import TryBudget
+from target_stack.gateway.policies.outlier import EngineLoad
 from target_stack.gateway.retries import EngineFailure, failure_of_status
-from target_stack.gateway.sse import Frame, SseParser, StreamJudge
+from target_stack.gateway.sse import Frame, Judge, SseParser, make_judge
 
 _LAST_BYTES_S = 0.1
+_WHOLE = AnswerSettings()
+_LOAD = re.compile(r"^vllm:num_requests_(running|waiting)(?:\{[^}\n]*\})? (\S+)$", re.MULTILINE)
 T = TypeVar("T")
 
 
@@ -42,13 +48,13 @@ class EngineStream:
         response: aiohttp.ClientResponse,
         *,
         budget: TryBudget,
-        choices: int,
+        judge: Judge,
         clock: Clock,
         on_progress: Callable[[], None],
     ) -> None:
         self._response = response
         self._budget = budget
-        self._judge = StreamJudge(choices)
+        self._judge = judge
         self._clock = clock
         self._on_progress = on_progress
         self._parser = SseParser()
@@ -99,28 +105,41 @@ class EngineStream:
         except (aiohttp.ClientError, OSError) as problem:
             raise EngineFailure("truncated", "the connection to the engine broke during its answer") from problem
         if not data:
-            self._end()
+            self._end(done=False)
             return []
         frames = []
         for frame in self._parser.feed(data):
             if frame.done:
-                self._end()
+                self._end(done=True)
                 break
             if self._judge.see(frame):
                 self._last_progress = self._clock()
                 self._on_progress()
-            frames.append(frame)
+            if self._judge.passes(frame):
+                frames.append(frame)
         return frames
 
-    def _end(self) -> None:
+    def _end(self, *, done: bool) -> None:
         self._over = True
-        self._judge.ended()
+        self._judge.ended(done=done)
 
 
 class EngineClient:
-    """Calls one engine."""
+    """Calls one engine. `answers` says what a whole answer is; `resends` is how often this client sends again by itself
+    when the engine cannot be reached or answers 5xx: none, because retries belong to the dispatcher alone.
+    """
 
-    def __init__(self, upstream: Upstream, session: aiohttp.ClientSession, clock: Clock) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        session: aiohttp.ClientSession,
+        clock: Clock,
+        *,
+        answers: AnswerSettings = _WHOLE,
+        resends: int = 0,
+    ) -> None:
+        self._answers = answers
+        self._resends = resends
         self.name = upstream.name
         self.model = upstream.model
         self._url = upstream.url
@@ -142,16 +161,16 @@ class EngineClient:
         *,
         choices: int = 1,
         on_progress: Callable[[], None] = lambda: None,
+        on_resend: Callable[[], None] = lambda: None,
     ) -> EngineStream:
         """Ask, and return with the first token in hand. Raises EngineFailure."""
         limit = asyncio.timeout_at(budget.first_token_at)
         self._silent.add(limit)
         try:
             async with limit:
-                response = await self._post(body, headers, budget)
-                stream = EngineStream(
-                    response, budget=budget, choices=choices, clock=self._clock, on_progress=on_progress
-                )
+                response = await self._post_again(body, headers, budget, on_resend)
+                judge = make_judge(self._answers, choices)
+                stream = EngineStream(response, budget=budget, judge=judge, clock=self._clock, on_progress=on_progress)
                 await _or_close(response, stream.read_head())
                 return stream
         except TimeoutError as problem:
@@ -193,6 +212,26 @@ class EngineClient:
         except (aiohttp.ClientError, OSError):
             return False
 
+    async def load(self, timeout_s: float) -> EngineLoad | None:
+        """The engine's own word on what it is doing; None without an answer. A frozen engine repeats its last word."""
+        try:
+            async with asyncio.timeout(timeout_s), self._session.get(f"{self._url}/metrics") as reply:
+                return read_load(await reply.text()) if reply.status == 200 else None
+        except (TimeoutError, aiohttp.ClientError, OSError):
+            return None
+
+    async def _post_again(
+        self, body: Mapping[str, Any], headers: Mapping[str, str], budget: TryBudget, on_resend: Callable[[], None]
+    ) -> aiohttp.ClientResponse:
+        for _ in range(self._resends):
+            try:
+                return await self._post(body, headers, budget)
+            except EngineFailure as failure:
+                if failure.kind == "rejected":
+                    raise
+                on_resend()
+        return await self._post(body, headers, budget)
+
     async def _post(
         self, body: Mapping[str, Any], headers: Mapping[str, str], budget: TryBudget
     ) -> aiohttp.ClientResponse:
@@ -211,6 +250,14 @@ class EngineClient:
         return response
 
 
+def read_load(page: str) -> EngineLoad:
+    """The two gauges of a vLLM /metrics page, summed over their label sets."""
+    found = {"running": 0.0, "waiting": 0.0}
+    for name, value in _LOAD.findall(page):
+        found[name] += float(value)
+    return EngineLoad(**found)
+
+
 async def _refusal(response: aiohttp.ClientResponse) -> EngineFailure:
     try:
         body = await response.json(content_type=None)
@@ -219,7 +266,13 @@ async def _refusal(response: aiohttp.ClientResponse) -> EngineFailure:
     response.release()
     message = f"the engine answered {response.status}"
     known = body if isinstance(body, dict) and "error" in body else None
-    return EngineFailure(failure_of_status(response.status), message, status=response.status, body=known)
+    return EngineFailure(
+        failure_of_status(response.status),
+        message,
+        status=response.status,
+        body=known,
+        retry_after_s=asked_pause_s(response.headers.get("Retry-After")),
+    )
 
 
 async def _or_close(response: aiohttp.ClientResponse, work: Awaitable[T]) -> T:

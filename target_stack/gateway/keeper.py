@@ -46,6 +46,8 @@ async def _watch(pool: ReplicaPool, replica: Replica, settings: OutlierSettings,
             await asyncio.sleep(settings.liveness_period_s)
             if not await replica.client.reachable(settings.probe_timeout_s):
                 pool.unreachable(replica)
+            elif settings.evidence == "running" and (load := await replica.client.load(settings.probe_timeout_s)):
+                pool.reported(replica, load)
         else:
             await asyncio.sleep(settings.probe_period_s)
             alive = await replica.client.probe(settings.probe_timeout_s)

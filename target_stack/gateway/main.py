@@ -28,7 +28,10 @@ async def _serve(config: GatewayConfig) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_gateway(config, time.monotonic, random.Random(config.seed)) as gateway:
         runner = web.AppRunner(
-            make_app(gateway), handler_cancellation=True, access_log=None, shutdown_timeout=config.policies.drain_s
+            make_app(gateway),
+            handler_cancellation=config.policies.answer.client_gone == "stop",
+            access_log=None,
+            shutdown_timeout=config.policies.drain_s,
         )
         await runner.setup()
         async with open_admin(gateway):

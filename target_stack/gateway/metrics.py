@@ -11,6 +11,7 @@ from typing import Protocol
 
 Labels = tuple[str, ...]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+PAUSE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1.0)
 LATENCY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 20.0)
 
 
@@ -120,6 +121,9 @@ class GatewayMetrics:
         )
         self.release_tokens = Counter("gateway_release_tokens_total", "Tokens sent by release.", ("release",))
         self.ttft = Histogram("gateway_ttft_seconds", "From arrival to the first token of the answer.")
+        self.retry_pause_seconds = Histogram(
+            "gateway_retry_pause_seconds", "Pauses before the gateway's own retries.", PAUSE_BUCKETS_S
+        )
         self.request_seconds = Histogram("gateway_request_seconds", "From arrival to the end of the answer.")
         self._metrics: list[Metric] = [
             self.requests,
@@ -130,6 +134,7 @@ class GatewayMetrics:
             self.release_answers,
             self.release_tokens,
             self.ttft,
+            self.retry_pause_seconds,
             self.request_seconds,
         ]
 

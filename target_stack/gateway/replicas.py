@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from target_stack.gateway.engine_client import EngineClient
 from target_stack.gateway.policies.balancer import LeastInFlight
 from target_stack.gateway.policies.breaker import BreakerPolicy, Permit
-from target_stack.gateway.policies.outlier import OutlierDetector
+from target_stack.gateway.policies.outlier import EngineLoad, OutlierDetector
 from target_stack.gateway.policies.settings import PolicySettings
 from target_stack.gateway.retries import EngineFailure, trouble_of
 from target_stack.gateway.telemetry import STATE_NUMBERS, Telemetry
@@ -24,6 +24,7 @@ class Replica:
     client: EngineClient
     breaker: BreakerPolicy
     in_flight: int = 0
+    wanted_at: float = -math.inf  # it asked to be left alone until then (Retry-After)
 
     @property
     def name(self) -> str:
@@ -56,7 +57,8 @@ class ReplicaPool:
     def pick(self, now: float, tried: Iterable[str] = ()) -> tuple[Replica, Permit] | None:
         """The best replica that may be called now, with the permit to do so; None when there is none."""
         in_flight = {name: replica.in_flight for name, replica in self._replicas.items()}
-        for name in self._balancer.order(self._outlier.routable(), in_flight, set(tried)):
+        wanted = [name for name in self._outlier.routable() if self._replicas[name].wanted_at <= now]
+        for name in self._balancer.order(wanted, in_flight, set(tried)):
             permit = self._replicas[name].breaker.acquire(now)
             if permit is not None:
                 return self._replicas[name], permit
@@ -81,6 +83,7 @@ class ReplicaPool:
     def failed(self, replica: Replica, permit: Permit, failure: EngineFailure) -> None:
         """A try failed before its first token."""
         now = self._telemetry.clock()
+        replica.wanted_at = now + min(failure.retry_after_s, self._settings.backoff.asked_most_s)
         if failure.kind in ("busy", "too_slow"):
             permit.cancel()
         elif failure.kind == "rejected":
@@ -98,6 +101,10 @@ class ReplicaPool:
     def unreachable(self, replica: Replica) -> None:
         """The liveness check found nobody there."""
         self._judge(replica, EngineFailure("unreachable", "no answer to a liveness check"))
+
+    def reported(self, replica: Replica, load: EngineLoad) -> None:
+        """Its own gauges were read."""
+        self._outlier.reported(replica.name, load)
 
     def restored(self, replica: Replica) -> None:
         """A one-token probe succeeded."""

@@ -15,6 +15,7 @@ from target_stack.gateway.prompts import FIRST_CODE, RAG_SYSTEM
 
 BODY_BYTES_MAX = 1 << 20
 _ROLES = ("system", "developer", "user", "assistant", "tool")
+_USUAL_ANSWER_TOKENS = 256  # counted for a request that sets no bound of its own
 _NUMBERS: Mapping[str, tuple[float, float]] = {
     "temperature": (0, 2),
     "top_p": (0, 1),
@@ -44,6 +45,12 @@ class ChatRequest:
         """The same request as this release asks it of an engine; `model` is what engines call the release's model."""
         fields = {**self.fields, **_defaults(self.fields, release)}
         return replace(self, fields=fields, code=release.code, model=model)
+
+    def work(self) -> int:
+        """Tokens it may cost an engine at most: those of the prompt (some four characters each) and of the answers."""
+        prompt = sum(len(text_of(message)) for message in self.fields["messages"]) // 4
+        asked = self.fields.get("max_completion_tokens") or self.fields.get("max_tokens") or _USUAL_ANSWER_TOKENS
+        return prompt + self.choices * int(asked)
 
     def question(self) -> str:
         """Text of the last user message. Raises GatewayError when there is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import aiohttp
@@ -9,6 +10,7 @@ import aiohttp
 from target_stack.gateway.call import Call
 from target_stack.gateway.dependency import CallFailed, Dependency, DependencyDown
 from target_stack.gateway.events import Clock
+from target_stack.gateway.policies.backoff import asked_pause_s
 from target_stack.gateway.policies.settings import DeadlineSettings
 from target_stack.gateway.vector_store import Document, VectorStoreClient
 
@@ -16,20 +18,38 @@ _DOCUMENTS = 3
 
 
 class HttpService:
-    """JSON over HTTP to one service."""
+    """JSON over HTTP to one service. `resends` is how often this client sends again by itself: see EngineClient."""
 
-    def __init__(self, url: str, session: aiohttp.ClientSession, clock: Clock) -> None:
+    def __init__(
+        self,
+        url: str,
+        session: aiohttp.ClientSession,
+        clock: Clock,
+        *,
+        resends: int = 0,
+        on_resend: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._resends = resends
+        self._on_resend = on_resend
         self._url = url
         self._session = session
         self._clock = clock
 
     async def post(self, path: str, body: Any, call: Call, headers: dict[str, str] | None = None) -> tuple[int, Any]:
         """Status and JSON of the reply. Raises CallFailed for 5xx, for no reply, and for one that is no JSON."""
+        for _ in range(self._resends):
+            try:
+                return await self._post(path, body, call, headers)
+            except CallFailed:
+                self._on_resend()
+        return await self._post(path, body, call, headers)
+
+    async def _post(self, path: str, body: Any, call: Call, headers: dict[str, str] | None) -> tuple[int, Any]:
         sent = {**(headers or {}), **call.headers(self._clock())}
         try:
             async with self._session.post(f"{self._url}{path}", json=body, headers=sent) as reply:
                 if reply.status >= 500:
-                    raise CallFailed(f"status_{reply.status}")
+                    raise CallFailed(f"status_{reply.status}", asked_pause_s(reply.headers.get("Retry-After")))
                 return reply.status, await reply.json(content_type=None)
         except (aiohttp.ClientError, OSError) as problem:
             raise CallFailed("unreachable") from problem

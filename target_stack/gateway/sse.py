@@ -1,7 +1,8 @@
 """Server-sent events of an engine: bytes to frames, and the judgement whether a stream was a whole answer.
 
 HTTP 200 and `[DONE]` prove nothing: real vLLM sends both after its engine died (vllm_wire.md, sections 3 and 11). A
-stream is whole when every choice got a finish_reason other than abort and no frame was an error.
+stream is whole when every choice got a finish_reason other than abort and no frame was an error. `TrustingJudge` is the
+judgement of a gateway that does not know this.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from target_stack.gateway.policies.answers import AnswerSettings
 from target_stack.gateway.retries import EngineFailure
 
 DONE = b"data: [DONE]\n\n"
@@ -63,6 +65,32 @@ def _frame(raw: bytes) -> Frame:
     return Frame(raw + b"\n\n", data)
 
 
+class Judge(Protocol):
+    """Watches the frames of one answer and says whether it is whole."""
+
+    @property
+    def finished(self) -> bool:
+        """Everything that belongs to the answer has come."""
+        ...
+
+    def see(self, frame: Frame) -> bool:
+        """Take a frame; True when it is progress (a token or an end). Raises EngineFailure."""
+        ...
+
+    def passes(self, frame: Frame) -> bool:
+        """Whether the frame is for the client."""
+        ...
+
+    def ended(self, *, done: bool) -> None:
+        """The stream is over, with `[DONE]` or without. Raises EngineFailure (truncated)."""
+        ...
+
+
+def make_judge(settings: AnswerSettings, choices: int) -> Judge:
+    """The judge that the settings name, for a request that asked for so many choices."""
+    return TrustingJudge() if settings.whole_by == "done" else StreamJudge(choices)
+
+
 class StreamJudge:
     """Watches the frames of one answer. `choices` is how many the request asked for."""
 
@@ -107,7 +135,32 @@ class StreamJudge:
         self.has_content |= content
         return content or reason is not None
 
-    def ended(self) -> None:
-        """The stream is over. Raises EngineFailure (truncated) when a choice has no finish_reason."""
+    def passes(self, frame: Frame) -> bool:  # noqa: ARG002  # the protocol's parameter
+        """What was not refused by `see` is the client's."""
+        return True
+
+    def ended(self, *, done: bool) -> None:  # noqa: ARG002  # proves nothing, see the module
+        """See Judge: a choice has no finish_reason."""
         if self._unfinished:
             raise EngineFailure("truncated", "the engine's stream ended without a finish_reason")
+
+
+class TrustingJudge:
+    """Takes `[DONE]` for a whole answer and passes over what is no piece of one, error frames too."""
+
+    def __init__(self) -> None:
+        self.finished = False
+
+    def see(self, frame: Frame) -> bool:
+        """Any piece is progress."""
+        return self.passes(frame)
+
+    def passes(self, frame: Frame) -> bool:
+        """Only pieces of an answer."""
+        return bool(frame.data and frame.data.get("choices"))
+
+    def ended(self, *, done: bool) -> None:
+        """See Judge: without `[DONE]`."""
+        self.finished = done
+        if not done:
+            raise EngineFailure("truncated", "the engine's stream ended without [DONE]")

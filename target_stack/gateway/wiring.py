@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+
+import aiohttp
 
 from target_stack.gateway.admission import Admission
 from target_stack.gateway.config import GatewayConfig, Upstream
@@ -14,7 +16,7 @@ from target_stack.gateway.dependency import Dependency
 from target_stack.gateway.dispatch import Dispatcher
 from target_stack.gateway.engine_client import EngineClient, open_session
 from target_stack.gateway.events import Clock, EventRing
-from target_stack.gateway.fallback import FallbackChain
+from target_stack.gateway.fallback import Answer, FallbackChain
 from target_stack.gateway.keeper import keep
 from target_stack.gateway.metrics import GatewayMetrics
 from target_stack.gateway.policies.limiter import make_limiter
@@ -22,14 +24,16 @@ from target_stack.gateway.policies.queue import AdmissionQueue, ShedWatch
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy, make_retry_budget
 from target_stack.gateway.policies.slots import Slots
 from target_stack.gateway.releases import FILE, ReleaseBook, Rules, keep_in, read_releases
+from target_stack.gateway.repeat import Repeater
 from target_stack.gateway.replicas import ReplicaPool
+from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.retrieval import HttpService, NoRetrieval, Retrieval
 from target_stack.gateway.telemetry import Telemetry
 from target_stack.gateway.vector_store import VectorStoreClient
 
 Service = tuple[Dependency, HttpService]
-EngineClients = Callable[[Upstream], Awaitable[EngineClient]]
-"""How the client of an engine is made; a simulation hands in one whose engines live in virtual time."""
+EngineSessions = Callable[[Upstream], Awaitable[aiohttp.ClientSession]]
+"""How the session for an engine is opened; a simulation hands in one whose engine lives in virtual time."""
 
 
 @dataclass
@@ -46,21 +50,29 @@ class Gateway:
     tools: Service | None
     budget: RetryBudgetPolicy
     releases: ReleaseBook
+    repeater: Repeater
     draining: bool = False
 
     def able(self) -> bool:
         """Whether any engine, main or small, can be asked."""
         return not self.draining and any(pool.available() for pool in self.pools)
 
+    async def when_client_is_gone(self, answer: Answer) -> None:
+        """What becomes of an answer that nobody reads any more: by default nothing, and closing it stops the engine."""
+        if self.config.policies.answer.client_gone == "finish":
+            with suppress(EngineFailure):
+                async for _ in answer.frames():
+                    pass
+
 
 @asynccontextmanager
 async def open_gateway(
-    config: GatewayConfig, clock: Clock, rng: random.Random, engines: EngineClients | None = None
+    config: GatewayConfig, clock: Clock, rng: random.Random, sessions: EngineSessions | None = None
 ) -> AsyncIterator[Gateway]:
     """A running gateway, its sessions and its background watch; all closed at exit."""
     telemetry = Telemetry(clock, rng, EventRing(clock), GatewayMetrics())
     async with AsyncExitStack() as stack:
-        builder = _Builder(config, telemetry, stack, engines)
+        builder = _Builder(config, telemetry, stack, sessions)
         gateway = await builder.gateway()
         _add_gauges(gateway, builder.budget)
         watch = asyncio.create_task(
@@ -79,10 +91,10 @@ class _Builder:
     """Makes the parts; sessions and connections are closed by `stack`."""
 
     def __init__(
-        self, config: GatewayConfig, telemetry: Telemetry, stack: AsyncExitStack, engines: EngineClients | None
+        self, config: GatewayConfig, telemetry: Telemetry, stack: AsyncExitStack, sessions: EngineSessions | None
     ) -> None:
         self._config = config
-        self._engines = engines or self._over_http
+        self._open_engine = sessions or self._over_http
         self._policies = config.policies
         self._telemetry = telemetry
         self._stack = stack
@@ -119,6 +131,7 @@ class _Builder:
             tools=await self._service("tool", self._config.tools, policies.deadline.tool_s),
             budget=self.budget,
             releases=self._releases(),
+            repeater=Repeater(policies, self.budget, self._telemetry),
         )
 
     def _releases(self) -> ReleaseBook:
@@ -140,19 +153,34 @@ class _Builder:
         )
 
     async def _pool(self, dependency: str, upstreams: Sequence[Upstream]) -> ReplicaPool:
-        clients = [await self._engines(upstream) for upstream in upstreams]
+        clients = [
+            EngineClient(
+                upstream,
+                await self._open_engine(upstream),
+                self._telemetry.clock,
+                answers=self._policies.answer,
+                resends=self._policies.retry.hop_resends,
+            )
+            for upstream in upstreams
+        ]
         return ReplicaPool(dependency, clients, self._policies, self._telemetry)
 
-    async def _over_http(self, upstream: Upstream) -> EngineClient:
-        session = await self._stack.enter_async_context(open_session())
-        return EngineClient(upstream, session, self._telemetry.clock)
+    async def _over_http(self, upstream: Upstream) -> aiohttp.ClientSession:  # noqa: ARG002  # see EngineSessions
+        return await self._stack.enter_async_context(open_session())
 
     async def _service(self, name: str, url: str | None, limit_s: float) -> Service | None:
         if url is None:
             return None
         session = await self._stack.enter_async_context(open_session())
         dependency = Dependency(name, self._policies, limit_s, self._telemetry)
-        return dependency, HttpService(url, session, self._telemetry.clock)
+        calls, resends = self._telemetry.metrics.upstream_calls, self._policies.retry.hop_resends
+        return dependency, HttpService(
+            url,
+            session,
+            self._telemetry.clock,
+            resends=resends,
+            on_resend=lambda: calls.add(name, name, "hop_resend"),
+        )
 
     def _retrieval(self, embedder: Service | None) -> Retrieval | NoRetrieval:
         limits, address = self._policies.deadline, self._config.vector_store
@@ -170,13 +198,14 @@ def _add_gauges(gateway: Gateway, budget: RetryBudgetPolicy) -> None:
     metrics.gauge("gateway_queue_depth", "Requests waiting to start.", lambda: admission.waiting)
     metrics.gauge("gateway_inflight_requests", "Requests being worked on.", lambda: admission.in_flight)
     metrics.gauge("gateway_concurrency_limit", "Requests that may be worked on at once.", lambda: admission.limit)
-    metrics.gauge("gateway_retry_budget_tokens", "Retries that could be made now.", lambda: budget.tokens)
     metrics.gauge("gateway_canary_share", "Part of the users who get the canary.", lambda: gateway.releases.share)
     metrics.gauge(
         "gateway_release_split",
         "1 while users get a triple that nobody asked for.",
         lambda: gateway.releases.state.is_split,
     )
+    metrics.gauge("gateway_retry_budget_tokens", "Retries that could be made now.", lambda: budget.calls)
+    metrics.gauge("gateway_retry_budget_work_tokens", "Work that retries may cost now.", lambda: budget.work)
     metrics.gauges("gateway_breaker_state", "0 closed, 1 half-open, 2 open.", lambda: _breaker_states(gateway))
 
 

@@ -12,7 +12,9 @@ Any token resets the counts. The last replica is never taken out: its breaker de
 comes back when a real one-token probe succeeds, with fresh counts, so the second ejection needs exactly as much as
 the first.
 
-Both rules can be set wrong: `evidence: status` passes over stalls and errors, `routing: everyone` ejects in name only.
+Both rules can be set wrong: `evidence: status` passes over stalls and errors, `evidence: running` believes a stall only
+when the engine's own gauges admit it (requests wait and none runs; a frozen engine repeats its last gauges for ever),
+`routing: everyone` ejects in name only.
 """
 
 from __future__ import annotations
@@ -26,9 +28,25 @@ from target_stack.gateway.policies.settings import OutlierSettings
 Trouble = Literal["unreachable", "stalled", "error"]
 
 
+@dataclass(frozen=True)
+class EngineLoad:
+    """What an engine says of itself."""
+
+    running: float
+    waiting: float
+
+    def stuck(self) -> bool:
+        """Whether it says that it does nothing although there is something to do."""
+        return self.running == 0 < self.waiting
+
+
+_IDLE = EngineLoad(0.0, 0.0)
+
+
 @dataclass
 class _Record:
     admitted: bool = True
+    load: EngineLoad = _IDLE
     last_progress: float = float("-inf")
     errors: int = 0
     stalls: int = 0
@@ -59,6 +77,10 @@ class OutlierDetector:
         record.last_progress = now
         record.errors = record.stalls = 0
 
+    def reported(self, replica: str, load: EngineLoad) -> None:
+        """The engine's own gauges were read."""
+        self._records[replica].load = load
+
     def trouble(self, replica: str, trouble: Trouble, *, silent_since: float = float("inf")) -> bool:
         """Something went wrong; True when this takes the replica out. `silent_since`: when a stall's silence began."""
         record = self._records[replica]
@@ -82,6 +104,8 @@ class OutlierDetector:
             return True
         if self._settings.evidence == "status":
             return False
+        if self._settings.evidence == "running" and trouble == "stalled":
+            return record.load.stuck()
         if trouble == "stalled":
             record.stalls += 1
             return record.last_progress <= silent_since or record.stalls >= self._settings.consecutive_stalls

@@ -1,7 +1,12 @@
-"""A retry budget: first tries earn a fraction of a retry each, a retry costs a whole one, whoever makes it.
+"""A retry budget in two currencies: first tries that succeed earn a fraction of a retry, a retry pays a whole one.
 
-Over any run, retries <= burst + ratio * first tries, however many calls fail. Backoff spreads retries in time; only a
-budget lowers their number (theory.md, section 2).
+A retry is paid as a call and as tokens of work (its prompt and the most it may answer), and needs both: a few retries
+of huge prompts can drown an engine as well as many small ones. Whoever makes the retry pays here, the gateway or a
+client that sends again. Only success earns, so with a dependency fully down nothing more comes in:
+
+    retries <= burst + ratio * successes            work of retries <= work_burst + ratio * work of successes
+
+Backoff spreads retries in time; only a budget lowers their number (theory.md, section 2).
 """
 
 from __future__ import annotations
@@ -20,56 +25,69 @@ def is_resend(header: str | None) -> bool:
 
 
 class RetryBudgetPolicy(Protocol):
-    """What callers need of a budget."""
+    """What callers need of a budget. Work is counted in tokens."""
 
     @property
-    def tokens(self) -> float:
-        """Retries that could be taken now."""
+    def calls(self) -> float:
+        """Retries that could be taken now, were they free of work."""
         ...
 
-    def first_try(self) -> None:
-        """A request makes its first try."""
+    @property
+    def work(self) -> float:
+        """Tokens of work that retries may cost now."""
         ...
 
-    def take_retry(self) -> bool:
-        """True when one retry may be made; it is then paid for."""
+    def succeeded(self, work: int) -> None:
+        """A first try was answered."""
+        ...
+
+    def take_retry(self, work: int) -> bool:
+        """True when one retry of so much work may be made; it is then paid for."""
         ...
 
 
 class TokenBucketBudget:
-    """The token bucket. It starts full, so a fault right after start can still be retried."""
+    """Two token buckets. They start full, so a fault right after start can still be retried."""
 
     def __init__(self, settings: RetryBudgetSettings) -> None:
-        self._ratio = settings.ratio
-        self._burst = settings.burst
-        self._tokens = settings.burst
+        self._settings = settings
+        self._calls = settings.burst
+        self._work = settings.work_burst
 
     @property
-    def tokens(self) -> float:
-        """Retries that could be taken now."""
-        return self._tokens
+    def calls(self) -> float:
+        """See RetryBudgetPolicy."""
+        return self._calls
 
-    def first_try(self) -> None:
-        """Earn `ratio` of a retry, up to the burst."""
-        self._tokens = min(self._burst, self._tokens + self._ratio)
+    @property
+    def work(self) -> float:
+        """See RetryBudgetPolicy."""
+        return self._work
 
-    def take_retry(self) -> bool:
-        """Pay one token when there is one."""
-        if self._tokens < 1:
+    def succeeded(self, work: int) -> None:
+        """Earn `ratio` of a call and of its work, each up to its burst."""
+        rules = self._settings
+        self._calls = min(rules.burst, self._calls + rules.ratio)
+        self._work = min(rules.work_burst, self._work + rules.ratio * work)
+
+    def take_retry(self, work: int) -> bool:
+        """Pay a call and its work when both are there, else nothing."""
+        if self._calls < 1 or self._work < work:
             return False
-        self._tokens -= 1
+        self._calls -= 1
+        self._work -= work
         return True
 
 
 class UnlimitedBudget:
     """The missing budget: every retry is allowed."""
 
-    tokens = float("inf")
+    calls = work = float("inf")
 
-    def first_try(self) -> None:
+    def succeeded(self, work: int) -> None:
         """Nothing to earn."""
 
-    def take_retry(self) -> bool:
+    def take_retry(self, work: int) -> bool:  # noqa: ARG002  # the protocol's parameter
         """Always."""
         return True
 

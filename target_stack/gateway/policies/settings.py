@@ -13,10 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from target_stack.gateway.policies.answers import AnswerSettings
 from target_stack.gateway.policies.canary import CanarySettings
+from target_stack.gateway.policies.hedge import HedgeSettings
 from target_stack.gateway.policies.limiter import LimiterSettings
 from target_stack.gateway.policies.queue import QueueSettings
 from target_stack.gateway.policies.release import ReleaseSettings
+from target_stack.gateway.policies.retry_classes import RetrySettings
 from target_stack.gateway.policies.slots import SlotSettings
 
 T = TypeVar("T")
@@ -72,30 +75,37 @@ class BreakerSettings:
 
 @dataclass(frozen=True)
 class RetryBudgetSettings:
-    """How many retries first tries may buy. `kind: unlimited` wires a budget that always says yes."""
+    """How many retries successes may buy: `burst` in calls, `work_burst` in tokens; work beyond that is never retried.
+    `kind: unlimited` wires a budget that always says yes.
+    """
 
     kind: Literal["token_bucket", "unlimited"] = "token_bucket"
     ratio: float = 0.1
     burst: float = 10.0
+    work_burst: float = 10_000.0
 
 
 @dataclass(frozen=True)
 class BackoffSettings:
-    """Pause before a retry. `kind: none` retries at once."""
+    """Pause before a retry. `kind: exponential` has no jitter, `kind: none` retries at once. A Retry-After is believed
+    up to `asked_most_s`.
+    """
 
-    kind: Literal["full_jitter", "none"] = "full_jitter"
+    kind: Literal["full_jitter", "exponential", "none"] = "full_jitter"
     base_s: float = 0.02
     cap_s: float = 0.25
+    asked_most_s: float = 5.0
 
 
 @dataclass(frozen=True)
 class OutlierSettings:
     """Ejection and restoration of replicas, and how often they are looked at.
 
-    `evidence: status` believes the liveness check alone; `routing: everyone` keeps sending to replicas that are out.
+    `evidence: status` believes the liveness check alone, `evidence: running` believes the engines' own gauges about
+    stalls; `routing: everyone` keeps sending to replicas that are out.
     """
 
-    evidence: Literal["progress", "status"] = "progress"
+    evidence: Literal["progress", "running", "status"] = "progress"
     routing: Literal["admitted", "everyone"] = "admitted"
     consecutive_errors: int = 3
     consecutive_stalls: int = 3
@@ -112,7 +122,10 @@ class PolicySettings:
     deadline: DeadlineSettings = field(default_factory=DeadlineSettings)
     breaker: BreakerSettings = field(default_factory=BreakerSettings)
     retry_budget: RetryBudgetSettings = field(default_factory=RetryBudgetSettings)
+    retry: RetrySettings = field(default_factory=RetrySettings)
     backoff: BackoffSettings = field(default_factory=BackoffSettings)
+    hedge: HedgeSettings = field(default_factory=HedgeSettings)
+    answer: AnswerSettings = field(default_factory=AnswerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     slots: SlotSettings = field(default_factory=SlotSettings)
     limiter: LimiterSettings = field(default_factory=LimiterSettings)

@@ -99,6 +99,7 @@ class FakeEngine:
         self.frozen = False
         self.ping_status = 200
         self.models = ["brownout-chat", "brownout-chat-v2"]
+        self.reply_headers: dict[str, str] = {}
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.left = 0
@@ -147,7 +148,7 @@ class FakeEngine:
         for step in self.script:
             if isinstance(step, int) and step >= 400:
                 error = {"message": "engine says no", "type": "BadRequestError", "param": "input_tokens", "code": step}
-                return web.json_response({"error": error}, status=step)
+                return web.json_response({"error": error}, status=step, headers=self.reply_headers)
             if isinstance(step, float):
                 await asyncio.sleep(step)
                 continue
@@ -227,6 +228,7 @@ class FakeServices:
     def __init__(self) -> None:
         self.delay_s = 0.0
         self.status = 200
+        self.reply_headers: dict[str, str] = {}
         self.calls: list[tuple[str, dict[str, Any], Mapping[str, str]]] = []
         self.port = 0
         self._runner: web.AppRunner | None = None
@@ -251,7 +253,7 @@ class FakeServices:
         await asyncio.sleep(self.delay_s)
         if request.path == "/v1/embeddings":
             return web.json_response({"data": [{"embedding": [0.5, 0.25]}]}, status=self.status)
-        return web.json_response({"result": body}, status=self.status)
+        return web.json_response({"result": body}, status=self.status, headers=self.reply_headers)
 
 
 @dataclass
@@ -345,7 +347,8 @@ def serve() -> Serve:
                 exits.push_async_callback(part.stop)
             config = GatewayConfig.from_config({**_config(stack, {**QUICK, **policies}), **(gateway or {})})
             stack.gateway = await exits.enter_async_context(open_gateway(config, clock, random.Random(1)))
-            runner = web.AppRunner(make_app(stack.gateway), handler_cancellation=True, access_log=None)
+            stop = config.policies.answer.client_gone == "stop"
+            runner = web.AppRunner(make_app(stack.gateway), handler_cancellation=stop, access_log=None)
             await runner.setup()
             exits.push_async_callback(runner.cleanup)
             site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -223,3 +223,107 @@ async def test_retries_without_budget_multiply_and_with_one_do_not(serve: Any) -
                 await stack.chat()
             tries[name] = len(stack.a.asked) + len(stack.b.asked)
     assert (tries["naive"], tries["hardened"] <= 20 + 2 + 2) == (80, True)
+
+
+async def test_a_replica_that_asks_for_a_pause_is_left_alone_until_then(serve: Any) -> None:
+    async with serve() as stack:
+        stack.a.script, stack.a.reply_headers = (503,), {"Retry-After": "2"}
+        for _ in range(5):
+            stack.only_a()
+            assert (await stack.chat()).headers["x-served-by"] == "engine-b"
+        assert len(stack.a.asked) == 1
+        await asyncio.sleep(2.0)
+        stack.only_a()
+        await stack.chat()
+        assert len(stack.a.asked) == 2
+
+
+async def test_a_pause_that_nobody_would_wait_for_is_not_believed_for_long(serve: Any) -> None:
+    async with serve() as stack:
+        stack.a.script, stack.a.reply_headers = (503,), {"Retry-After": "86400"}
+        for wait_s, asked in ((0.0, 1), (4.0, 1), (2.0, 2)):
+            await asyncio.sleep(wait_s)
+            stack.only_a()
+            await stack.chat()
+            assert len(stack.a.asked) == asked
+
+
+async def test_with_any_failure_retried_a_refusal_of_the_request_is_asked_again(serve: Any) -> None:
+    asked = {}
+    for classes in ("safe", "any"):
+        async with serve(retry={"classes": classes}) as stack:
+            stack.a.script = stack.b.script = (400,)
+            reply = await stack.chat()
+            assert (reply.status, reply.json["error"]["param"]) == (400, "input_tokens")
+            asked[classes] = len(stack.a.asked) + len(stack.b.asked)
+    assert asked == {"safe": 1, "any": 2}
+
+
+async def test_resends_of_the_client_library_multiply_the_gateways_own(serve: Any) -> None:
+    asked = {}
+    for resends in (0, 2):
+        async with serve(retry={"hop_resends": resends}, breaker={"kind": "none"}) as stack:
+            stack.a.script = stack.b.script = (503,)
+            await stack.chat()
+            asked[resends] = len(stack.a.asked) + len(stack.b.asked)
+    assert asked == {0: 2, 2: 6}
+
+
+async def test_the_librarys_resends_are_counted_although_no_budget_sees_them(serve: Any) -> None:
+    async with serve(retry={"hop_resends": 2}, retry_budget={"burst": 0}) as stack:
+        stack.a.script = (503,)
+        stack.only_a()
+        await stack.chat()
+        calls = stack.gateway.telemetry.metrics.upstream_calls
+        assert [calls.value("engine", "engine-a", kind) for kind in ("first", "hop_resend", "retry")] == [1, 2, 0]
+
+
+async def test_who_trusts_done_takes_a_dead_engines_stream_for_a_whole_answer(serve: Any, sse: Any) -> None:
+    ends = {}
+    for whole_by in ("finish_reason", "done"):
+        async with serve(answer={"whole_by": whole_by}) as stack:
+            stack.a.script = (sse.frame("Hello"), 0.01, sse.ENGINE_DIED, sse.DONE)
+            stack.only_a()
+            reply = await stack.chat()
+            outcomes = stack.gateway.telemetry.metrics.requests
+            ends[whole_by] = (reply.content, reply.frames[-1] == "[DONE]", outcomes.value("chat", "ok"))
+    assert ends == {"finish_reason": ("Hello", False, 0), "done": ("Hello", True, 1)}
+
+
+@pytest.mark.parametrize(("client_gone", "stopped"), [("stop", True), ("finish", False)])
+async def test_an_answer_is_made_to_its_end_for_nobody_only_where_that_is_configured(
+    serve: Any, sse: Any, client_gone: str, stopped: bool
+) -> None:
+    async with serve(answer={"client_gone": client_gone}, deadline={}) as stack:
+        stack.a.script = (sse.frame("Hello"), *[0.3, sse.frame(" more")] * 20, sse.frame("", "stop"), sse.DONE)
+        stack.only_a()
+        body = {"model": "brownout-chat", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+        reply = await stack.session.post(f"{stack.url}/v1/chat/completions", json=body)
+        await reply.content.readany()
+        reply.close()
+        await asyncio.sleep(3.0)
+        assert (stack.a.left == 1, stack.gateway.admission.in_flight == 0) == (stopped, stopped)
+        await stack.until(lambda: not stack.gateway.admission.in_flight, within_s=10.0)
+
+
+async def test_a_late_first_token_is_hedged_and_the_loser_is_cancelled(serve: Any, sse: Any) -> None:
+    async with serve(hedge={"kind": "quantile", "fewest": 10}) as stack:
+        for _ in range(10):
+            await stack.chat()
+        stack.a.script = (0.25, sse.frame("Late", "stop"), sse.DONE)
+        stack.only_a()
+        reply = await stack.chat()
+        assert (reply.content, reply.headers["x-served-by"]) == ("Hello there", "engine-b")
+        await stack.until(lambda: stack.a.left == 1)
+        calls = stack.gateway.telemetry.metrics.upstream_calls
+        assert calls.value("engine", "engine-b", "hedge") == 1
+        assert stack.events() == []
+
+
+async def test_a_hedge_is_paid_from_the_budget_of_retries(serve: Any, sse: Any) -> None:
+    async with serve(hedge={"kind": "quantile", "fewest": 10}, retry_budget={"burst": 0}) as stack:
+        for _ in range(10):
+            await stack.chat()
+        stack.a.script = (0.25, sse.frame("Late", "stop"), sse.DONE)
+        stack.only_a()
+        assert (await stack.chat()).content == "Late"

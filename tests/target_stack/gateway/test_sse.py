@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from target_stack.gateway.retries import EngineFailure
-from target_stack.gateway.sse import Frame, SseParser, StreamJudge
+from target_stack.gateway.sse import Frame, SseParser, StreamJudge, TrustingJudge
 
 
 def chunk(content: str | None = None, finish: str | None = None, index: int = 0) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_done_without_finish_reason_is_truncated() -> None:
     judge = StreamJudge()
     judge.see(frame(chunk("Hi")))
     with pytest.raises(EngineFailure) as caught:
-        judge.ended()
+        judge.ended(done=True)
     assert caught.value.kind == "truncated"
 
 
@@ -67,7 +67,7 @@ def test_every_choice_needs_its_finish_reason() -> None:
     assert not judge.finished
     judge.see(frame(chunk("b", "length", index=1)))
     assert judge.finished
-    judge.ended()
+    judge.ended(done=True)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,11 @@ def test_a_frame_that_means_failure_is_one(value: dict[str, Any], kind: str) -> 
 
 def test_the_usage_chunk_without_choices_is_fine() -> None:
     assert not StreamJudge().see(frame({"choices": [], "usage": {"total_tokens": 1}}))
+
+
+def test_the_trusting_judge_passes_over_errors_and_takes_done_for_whole() -> None:
+    judge = TrustingJudge()
+    error = Frame(b"", {"error": {"message": "EngineCore died", "code": 500}})
+    assert (judge.see(error), judge.passes(error)) == (False, False)
+    judge.ended(done=True)
+    assert judge.finished

@@ -88,8 +88,12 @@ class Reply:
 class Refusal:
     """An answer that is no stream."""
 
-    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
-        self.status, self.headers = status, headers
+    def __init__(self, status: int, headers: Mapping[str, str], page: str = "") -> None:
+        self.status, self.headers, self.page = status, headers, page
+
+    async def text(self) -> str:
+        """A page of metrics."""
+        return self.page
 
     async def json(self, content_type: str | None) -> Any:
         return {"error": {"message": "engine says no", "type": "Refused", "param": None, "code": self.status}}
@@ -113,6 +117,7 @@ class ModelledEngine:
         self.tokens_made = 0
         self.running: list[Reply] = []
         self.waiting: list[Reply] = []
+        self._page = ""
         self._stepping: asyncio.TimerHandle | None = None
 
     # What happens to it.
@@ -159,10 +164,13 @@ class ModelledEngine:
 
     @asynccontextmanager
     async def get(self, url: str) -> AsyncIterator[Refusal]:
-        """The liveness check: a frozen engine passes it."""
+        """Liveness and gauges: a frozen engine passes the one and repeats the other."""
         if self.state == "down":
             raise aiohttp.ClientConnectionError("refused")
-        yield Refusal(200, {})
+        if self.state != "frozen":
+            gauges = (("running", len(self.running)), ("waiting", len(self.waiting)))
+            self._page = "".join(f'vllm:num_requests_{name}{{engine="0"}} {value}.0\n' for name, value in gauges)
+        yield Refusal(200, {}, self._page)
 
     # One step after the other.
 

@@ -28,7 +28,6 @@ from modelled_engine import Action, Asked, ModelledEngine, Speed
 from chaos.testing.clock import START, VirtualLoop
 from target_stack.gateway.call import Call
 from target_stack.gateway.config import GatewayConfig, Upstream
-from target_stack.gateway.engine_client import EngineClient
 from target_stack.gateway.errors import GatewayError
 from target_stack.gateway.policies.deadline import Deadline
 from target_stack.gateway.requests import ChatRequest
@@ -171,7 +170,7 @@ class Simulation:
     async def _play(self, until_s: float) -> None:
         clock = asyncio.get_running_loop().time
         config = GatewayConfig.from_config(self._config())
-        async with open_gateway(config, clock, random.Random(self._seed), self._client_of) as self.gateway:
+        async with open_gateway(config, clock, random.Random(self._seed), self._session_of) as self.gateway:
             for when_s, action in self._actions:
                 asyncio.get_running_loop().call_at(START + when_s, action)
             async with asyncio.TaskGroup() as users:
@@ -191,10 +190,9 @@ class Simulation:
             "policies": self._policies,
         }
 
-    async def _client_of(self, upstream: Upstream) -> EngineClient:
+    async def _session_of(self, upstream: Upstream) -> ModelledEngine:
         engines = [*self.engines, *([self.small] if self.small else [])]
-        engine = next(engine for engine in engines if engine.name == upstream.name)
-        return EngineClient(upstream, engine, asyncio.get_running_loop().time)
+        return next(engine for engine in engines if engine.name == upstream.name)
 
     async def _arrive(self, load: _Load, dice: random.Random, users: asyncio.TaskGroup) -> None:
         clock = asyncio.get_running_loop().time
@@ -234,7 +232,7 @@ class Simulation:
 
     async def _through(self, ask: ChatRequest, request: Request, *, resend: bool) -> None:
         gateway, clock = self.gateway, asyncio.get_running_loop().time
-        if resend and not gateway.budget.take_retry():
+        if resend and not gateway.budget.take_retry(ask.work()):
             raise gateway.admission.refuse("retry_budget")
         deadline = Deadline.of(clock(), gateway.config.policies.deadline.total_s)
         call = Call(_TRACE, clock(), deadline, request.priority, "1" * 16, resend=resend)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from target_stack.gateway.policies.backoff import bound_s, pause_s
+from target_stack.gateway.policies.backoff import asked_pause_s, bound_s, pause_s
 from target_stack.gateway.policies.settings import BackoffSettings
 
 RULES = BackoffSettings(base_s=0.1, cap_s=1.0)
@@ -32,3 +33,28 @@ def test_pauses_are_spread_over_the_whole_range() -> None:
 
 def test_no_backoff_retries_at_once() -> None:
     assert pause_s(BackoffSettings(kind="none"), 3, random.Random(1)) == 0.0
+
+
+def test_without_jitter_all_that_failed_together_come_back_together() -> None:
+    def moments(kind: str) -> set[float]:
+        rules = BackoffSettings(kind=kind, base_s=0.1, cap_s=1.0)
+        rng = random.Random(3)
+        return {pause_s(rules, 1, rng) for _ in range(200)}
+
+    assert (1, 200) == (len(moments("exponential")), len(moments("full_jitter")))
+
+
+@given(retry=st.integers(1, 100), asked_s=st.floats(0, 60), seed=st.integers())
+def test_nobody_comes_before_the_time_that_was_asked_for_nor_all_at_its_end(
+    retry: int, asked_s: float, seed: int
+) -> None:
+    pause = pause_s(RULES, retry, random.Random(seed), asked_s)
+    assert asked_s <= pause <= asked_s + bound_s(RULES, retry)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("3", 3.0), ("0", 0.0), (None, 0.0), ("", 0.0), ("-1", 0.0), ("1.5", 0.0), ("soon", 0.0), ("9" * 400, 0.0)],
+)
+def test_retry_after_is_read_as_whole_seconds_and_nonsense_as_none(header: str | None, seconds: float) -> None:
+    assert seconds == asked_pause_s(header)

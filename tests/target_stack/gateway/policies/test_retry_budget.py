@@ -1,4 +1,4 @@
-"""Retries stay within a tenth of the first tries plus a small burst, whatever fails."""
+"""Retries stay within a tenth of what succeeds plus a small burst, in calls and in tokens, whatever fails."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from hypothesis import strategies as st
 from target_stack.gateway.policies.retry_budget import TokenBucketBudget, UnlimitedBudget, is_resend, make_retry_budget
 from target_stack.gateway.policies.settings import RetryBudgetSettings
 
-RULES = RetryBudgetSettings(ratio=0.1, burst=5)
+RULES = RetryBudgetSettings(ratio=0.1, burst=5, work_burst=1000)
+HISTORIES = st.lists(st.tuples(st.booleans(), st.integers(0, 400)), max_size=300)
 
 
-@given(st.lists(st.booleans(), max_size=500))
-def test_retries_never_exceed_burst_plus_ratio_of_first_tries(history: list[bool]) -> None:
-    budget, firsts, retries = TokenBucketBudget(RULES), 0, 0
-    for first in history:
-        if first:
-            budget.first_try()
-            firsts += 1
-        else:
-            retries += budget.take_retry()
-        assert retries <= RULES.burst + RULES.ratio * firsts + 1e-6
-        assert 0 <= budget.tokens <= RULES.burst
+@given(HISTORIES)
+def test_retries_stay_within_burst_plus_ratio_of_successes_in_both_currencies(
+    history: list[tuple[bool, int]],
+) -> None:
+    budget = TokenBucketBudget(RULES)
+    earned, paid = [], []
+    for success, work in history:
+        if success:
+            budget.succeeded(work)
+            earned.append(work)
+        elif budget.take_retry(work):
+            paid.append(work)
+        assert len(paid) <= RULES.burst + RULES.ratio * len(earned) + 1e-6
+        assert sum(paid) <= RULES.work_burst + RULES.ratio * sum(earned) + 1e-6
+        assert 0 <= budget.calls <= RULES.burst
+        assert 0 <= budget.work <= RULES.work_burst
 
 
-@given(st.lists(st.booleans(), max_size=500))
-def test_it_agrees_with_a_reference_in_whole_tenths(history: list[bool]) -> None:
-    budget = TokenBucketBudget(RetryBudgetSettings(ratio=0.25, burst=5))  # quarters are exact in binary
-    quarters = 20
-    for first in history:
-        if first:
-            budget.first_try()
-            quarters = min(20, quarters + 1)
-        else:
-            assert budget.take_retry() == (quarters >= 4)
-            quarters -= 4 if quarters >= 4 else 0
+def test_with_a_dependency_fully_down_nothing_more_than_the_burst_is_paid() -> None:
+    budget = TokenBucketBudget(RULES)
+    assert 5 == sum(budget.take_retry(1) for _ in range(10_000))
 
 
-def test_with_a_dependency_fully_down_amplification_tends_to_one_plus_ratio() -> None:
-    budget, retries = TokenBucketBudget(RULES), 0
-    for _ in range(10_000):
-        budget.first_try()
-        while budget.take_retry():
-            retries += 1
-    assert 1000 <= retries <= 1005
+def test_a_retry_is_paid_in_both_currencies_or_not_at_all() -> None:
+    budget = TokenBucketBudget(RULES)
+    assert [budget.take_retry(600), budget.take_retry(600), budget.take_retry(400)] == [True, False, True]
+    assert (3, 0) == (budget.calls, budget.work)
+    assert not budget.take_retry(1)
+
+
+def test_a_request_larger_than_the_burst_of_work_is_never_retried() -> None:
+    assert not TokenBucketBudget(RULES).take_retry(1001)
 
 
 def test_a_fresh_budget_can_pay_its_burst() -> None:
     budget = TokenBucketBudget(RULES)
-    assert [budget.take_retry() for _ in range(6)] == [True] * 5 + [False]
+    assert [budget.take_retry(0) for _ in range(6)] == [True] * 5 + [False]
 
 
 def test_the_unlimited_budget_always_pays() -> None:
     budget = make_retry_budget(RetryBudgetSettings(kind="unlimited"))
     assert isinstance(budget, UnlimitedBudget)
-    assert all(budget.take_retry() for _ in range(1000))
+    assert all(budget.take_retry(10**9) for _ in range(1000))
 
 
 @pytest.mark.parametrize("header", ["1", "01", "10", "9" * 5000])
