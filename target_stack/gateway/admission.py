@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from target_stack.gateway.errors import GatewayError, shed
 from target_stack.gateway.policies.limiter import LimiterPolicy
@@ -37,6 +37,14 @@ class OpenDoor:
     def slot(self, priority: Priority, deadline: float) -> AbstractAsyncContextManager[None]:  # noqa: ARG002  # Door
         """Go on."""
         return nullcontext()
+
+
+@dataclass(frozen=True)
+class Doors:
+    """The places where a request may be refused: as it arrives, and when its first token is there."""
+
+    arrival: Door
+    first_token: Door
 
 
 class Admission:
@@ -142,6 +150,11 @@ class Admission:
         expiry = self._queue.next_expiry()
         if expiry is not None:
             self._sweep = asyncio.get_running_loop().call_later(max(0.0, expiry - now), self._pump)
+
+
+def doors(admission: Admission, at: Literal["arrival", "first_token"]) -> Doors:
+    """One guarded door, where the settings place it; the other one is open."""
+    return Doors(admission, OpenDoor()) if at == "arrival" else Doors(OpenDoor(), admission)
 
 
 def _answer(refused: Iterable[Shed]) -> None:

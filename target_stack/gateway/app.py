@@ -12,6 +12,7 @@ from aiohttp import web
 from target_stack.gateway.assemble import Assembler
 from target_stack.gateway.call import Call, span_id, trace_id_of
 from target_stack.gateway.dependency import DependencyDown
+from target_stack.gateway.drain import REASON, CutShort
 from target_stack.gateway.errors import GatewayError, bad_request, error_frame, error_reply, unavailable
 from target_stack.gateway.fallback import Answer
 from target_stack.gateway.metrics import CONTENT_TYPE
@@ -70,7 +71,8 @@ async def _frame_of_every_request(request: web.Request, handler: Handler) -> web
     request[_TRACE] = trace_id_of(request.headers.get("traceparent"), gateway.telemetry.rng)
     request[_OUTCOME] = "client_gone"  # holds when the handler is cancelled
     try:
-        return await _in_openai_shape(request, handler)
+        with gateway.drain.request():
+            return await _in_openai_shape(request, handler)
     finally:
         gateway.telemetry.metrics.requests.add(route, request[_OUTCOME])
         gateway.telemetry.metrics.request_seconds.observe(gateway.telemetry.clock() - started)
@@ -117,8 +119,8 @@ async def _read_ask(request: web.Request) -> tuple[Call, ChatRequest]:
 def _begin(request: web.Request, limit_s: float, work: int = 0) -> Call:
     """Start on a request of so many tokens of work; a client's own resend is paid from the budget of all retries."""
     gateway = request.app[GATEWAY]
-    if gateway.draining:
-        raise gateway.admission.refuse("draining")
+    if gateway.drain.closed:
+        raise gateway.drain.refusal()
     resend = is_resend(request.headers.get(RESEND_HEADER))
     if resend and not gateway.budget.take_retry(work):
         raise gateway.admission.refuse("retry_budget")
@@ -135,7 +137,7 @@ def _begin(request: web.Request, limit_s: float, work: int = 0) -> Call:
 
 async def _answer(request: web.Request, ask: ChatRequest, call: Call, *, retrieve: bool) -> web.StreamResponse:
     gateway = request.app[GATEWAY]
-    async with gateway.admission.slot(call.priority, call.deadline.at):
+    async with gateway.doors.arrival.slot(call.priority, call.deadline.at):
         with gateway.releases.turn(ask, call) as turn:
             return await _answer_under(request, turn, call, retrieve=retrieve)
 
@@ -144,13 +146,14 @@ async def _answer_under(request: web.Request, turn: Turn, call: Call, *, retriev
     """The whole answer under one release."""
     gateway, ask = request.app[GATEWAY], turn.ask
     headers, degraded = {"x-trace-id": call.trace_id}, []
-    if retrieve:
-        try:
-            documents = await gateway.retrieval.documents(ask.question(), call)
-            ask, headers["x-documents"] = ask.with_context(documents), ",".join(name for name, _ in documents)
-        except DependencyDown:
-            degraded.append("no_retrieval")
-    answer, steps_down = await _first_answer(gateway, ask, call)
+    async with gateway.drain.bounded():
+        if retrieve:
+            try:
+                documents = await gateway.retrieval.documents(ask.question(), call)
+                ask, headers["x-documents"] = ask.with_context(documents), ",".join(name for name, _ in documents)
+            except DependencyDown:
+                degraded.append("no_retrieval")
+        answer, steps_down = await _first_answer(gateway, ask, call)
     degraded += steps_down
     try:
         headers["x-served-by"] = answer.served_by
@@ -162,7 +165,8 @@ async def _answer_under(request: web.Request, turn: Turn, call: Call, *, retriev
         gateway.telemetry.metrics.ttft.observe(now - call.arrived)
         turn.first_token(now, own=not steps_down)
         send = _send_stream if ask.stream else _send_reply
-        return await send(request, answer, headers, turn)
+        async with gateway.doors.first_token.slot(call.priority, call.deadline.at):
+            return await send(request, answer, headers, turn)
     finally:
         await answer.close()
 
@@ -183,13 +187,16 @@ async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, 
     try:
         await response.prepare(request)
         try:
-            async for frames in answer.frames():
-                if frames:
-                    await response.write(b"".join([frame.raw for frame in frames]))
-                    turn.passed(frames)
+            async with gateway.drain.bounded():
+                async for frames in answer.frames():
+                    if frames:
+                        await response.write(b"".join([frame.raw for frame in frames]))
+                        turn.passed(frames)
             last = DONE
         except EngineFailure as failure:
             outcome, last = "broken", error_frame(str(failure), failure.kind)
+        except CutShort as cut:
+            outcome, last = "broken", error_frame(str(cut), REASON)
         await response.write_eof(last)
     except ConnectionError:
         await gateway.when_client_is_gone(answer)

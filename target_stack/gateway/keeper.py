@@ -1,5 +1,5 @@
-"""The background watch: are the admitted replicas there, can the ejected ones make a token again, is shedding over, has
-the canary had its time?
+"""The background watch: are the admitted replicas there, can the ejected ones make a token again, and whatever else
+has to be looked at now and then.
 
 Each replica is watched by a task of its own, so a frozen one delays nobody else's return.
 """
@@ -7,11 +7,9 @@ Each replica is watched by a task of its own, so a frozen one delays nobody else
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from target_stack.gateway.admission import Admission
 from target_stack.gateway.policies.settings import OutlierSettings
-from target_stack.gateway.releases import ReleaseBook
 from target_stack.gateway.replicas import Replica, ReplicaPool
 from target_stack.gateway.telemetry import Telemetry
 
@@ -19,25 +17,21 @@ _TICK_S = 0.1
 
 
 async def keep(
-    pools: Iterable[ReplicaPool],
-    admission: Admission,
-    releases: ReleaseBook,
-    settings: OutlierSettings,
-    telemetry: Telemetry,
+    pools: Iterable[ReplicaPool], ticks: Sequence[Callable[[], None]], settings: OutlierSettings, telemetry: Telemetry
 ) -> None:
-    """Watch until cancelled."""
+    """Watch until cancelled; `ticks` are called ten times a second."""
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_tick(admission, releases))
+        tasks.create_task(_tick(ticks))
         for pool in pools:
             for replica in pool:
                 tasks.create_task(_watch(pool, replica, settings, telemetry))
 
 
-async def _tick(admission: Admission, releases: ReleaseBook) -> None:
+async def _tick(ticks: Sequence[Callable[[], None]]) -> None:
     while True:
         await asyncio.sleep(_TICK_S)
-        admission.tick()
-        releases.tick()
+        for tick in ticks:
+            tick()
 
 
 async def _watch(pool: ReplicaPool, replica: Replica, settings: OutlierSettings, telemetry: Telemetry) -> None:

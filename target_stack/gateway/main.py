@@ -16,6 +16,8 @@ from target_stack.gateway.app import make_app
 from target_stack.gateway.config import GatewayConfig
 from target_stack.gateway.wiring import open_gateway
 
+_CUT_S = 0.05
+
 
 def main(config: Mapping[str, Any]) -> None:
     """Serve until SIGTERM or SIGINT. Raises ValueError or KeyError for a bad config, OSError for a taken port."""
@@ -27,15 +29,16 @@ async def _serve(config: GatewayConfig) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_gateway(config, time.monotonic, random.Random(config.seed)) as gateway:
+        # What is left when the drain is over has had its time, and its last words.
         runner = web.AppRunner(
             make_app(gateway),
             handler_cancellation=config.policies.answer.client_gone == "stop",
             access_log=None,
-            shutdown_timeout=config.policies.drain_s,
+            shutdown_timeout=_CUT_S,
         )
         await runner.setup()
         async with open_admin(gateway):
             await web.TCPSite(runner, config.host, config.port, reuse_address=True).start()
             await stop.wait()
-            gateway.draining = True
+            await gateway.drain.run()
             await runner.cleanup()

@@ -10,15 +10,17 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from target_stack.gateway.admission import Admission
+from target_stack.gateway.admission import Admission, Doors, doors
 from target_stack.gateway.config import GatewayConfig, Upstream
 from target_stack.gateway.dependency import Dependency
 from target_stack.gateway.dispatch import Dispatcher
+from target_stack.gateway.drain import Drain
 from target_stack.gateway.engine_client import EngineClient, open_session
 from target_stack.gateway.events import Clock, EventRing
 from target_stack.gateway.fallback import Answer, FallbackChain
 from target_stack.gateway.keeper import keep
 from target_stack.gateway.metrics import GatewayMetrics
+from target_stack.gateway.policies.autoscale import Autoscaler
 from target_stack.gateway.policies.limiter import make_limiter
 from target_stack.gateway.policies.queue import AdmissionQueue, ShedWatch
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy, make_retry_budget
@@ -28,6 +30,7 @@ from target_stack.gateway.repeat import Repeater
 from target_stack.gateway.replicas import ReplicaPool
 from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.retrieval import HttpService, NoRetrieval, Retrieval
+from target_stack.gateway.scaling import Scaling
 from target_stack.gateway.telemetry import Telemetry
 from target_stack.gateway.vector_store import VectorStoreClient
 
@@ -38,12 +41,14 @@ EngineSessions = Callable[[Upstream], Awaitable[aiohttp.ClientSession]]
 
 @dataclass
 class Gateway:
-    """Everything a route needs. `draining` refuses new work while old work finishes."""
+    """Everything a route needs. `doors` are the admission and an open door, in the order of the request's way."""
 
     config: GatewayConfig
     telemetry: Telemetry
     pools: tuple[ReplicaPool, ...]
     admission: Admission
+    doors: Doors
+    drain: Drain
     chain: FallbackChain
     retrieval: Retrieval | NoRetrieval
     embedder: Service | None
@@ -51,11 +56,10 @@ class Gateway:
     budget: RetryBudgetPolicy
     releases: ReleaseBook
     repeater: Repeater
-    draining: bool = False
 
     def able(self) -> bool:
         """Whether any engine, main or small, can be asked."""
-        return not self.draining and any(pool.available() for pool in self.pools)
+        return not self.drain.leaving and any(pool.available() for pool in self.pools)
 
     async def when_client_is_gone(self, answer: Answer) -> None:
         """What becomes of an answer that nobody reads any more: by default nothing, and closing it stops the engine."""
@@ -75,9 +79,9 @@ async def open_gateway(
         builder = _Builder(config, telemetry, stack, sessions)
         gateway = await builder.gateway()
         _add_gauges(gateway, builder.budget)
-        watch = asyncio.create_task(
-            keep(gateway.pools, gateway.admission, gateway.releases, config.policies.outlier, telemetry)
-        )
+        scaling = Scaling(Autoscaler(config.policies.autoscale), gateway.pools[0], gateway.admission, telemetry)
+        ticks = (gateway.admission.tick, gateway.releases.tick, scaling.tick)
+        watch = asyncio.create_task(keep(gateway.pools, ticks, config.policies.outlier, telemetry))
         try:
             yield gateway
         finally:
@@ -104,6 +108,7 @@ class _Builder:
         policies, fallback = self._policies, self._config.fallback
         limiter = make_limiter(policies.limiter)
         queue, watch = AdmissionQueue(policies.queue), ShedWatch(policies.shed_quiet_s)
+        admission = Admission(queue, Slots(policies.slots), limiter, watch, self._telemetry)
         main = await self._pool("engine", self._config.engines)
         small = await self._pool("fallback-engine", (fallback,)) if fallback else None
         embedder = await self._service("embedder", self._config.embedder, policies.deadline.embeddings_s)
@@ -111,7 +116,9 @@ class _Builder:
             config=self._config,
             telemetry=self._telemetry,
             pools=(main, small) if small else (main,),
-            admission=Admission(queue, Slots(policies.slots), limiter, watch, self._telemetry),
+            admission=admission,
+            doors=doors(admission, policies.admission_at),
+            drain=Drain(policies.drain, admission, self._telemetry),
             chain=FallbackChain(
                 Dispatcher(
                     main,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from target_stack.gateway.policies.answers import AnswerSettings
+from target_stack.gateway.policies.autoscale import AutoscaleSettings
 from target_stack.gateway.policies.canary import CanarySettings
 from target_stack.gateway.policies.hedge import HedgeSettings
 from target_stack.gateway.policies.limiter import LimiterSettings
@@ -115,8 +116,21 @@ class OutlierSettings:
 
 
 @dataclass(frozen=True)
+class DrainSettings:
+    """From SIGTERM to the exit, in seconds: how long /health says 503 before anybody is refused, then how long started
+    work may go on. `kind: none` leaves at once and cuts whatever runs.
+    """
+
+    kind: Literal["graceful", "none"] = "graceful"
+    notice_s: float = 0.2
+    finish_s: float = 5.0
+
+
+@dataclass(frozen=True)
 class PolicySettings:
-    """The whole tree. `attempts` counts all tries of a request on the main replicas, the first included."""
+    """The whole tree. `attempts` counts all tries of a request on the main replicas, the first included;
+    `admission_at` is where on its way a request may be refused.
+    """
 
     attempts: int = 2
     deadline: DeadlineSettings = field(default_factory=DeadlineSettings)
@@ -128,13 +142,15 @@ class PolicySettings:
     answer: AnswerSettings = field(default_factory=AnswerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     slots: SlotSettings = field(default_factory=SlotSettings)
+    admission_at: Literal["arrival", "first_token"] = "arrival"
     limiter: LimiterSettings = field(default_factory=LimiterSettings)
     outlier: OutlierSettings = field(default_factory=OutlierSettings)
     canary: CanarySettings = field(default_factory=CanarySettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
-    drain_s: float = 5.0
+    drain: DrainSettings = field(default_factory=DrainSettings)
+    autoscale: AutoscaleSettings = field(default_factory=AutoscaleSettings)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> PolicySettings:

@@ -105,12 +105,32 @@ async def test_a_client_that_leaves_the_queue_is_never_sent_to_an_engine(serve: 
         await stack.until(lambda: not stack.gateway.admission.in_flight)
 
 
-async def test_while_draining_new_work_is_refused(serve: Any) -> None:
-    async with serve() as stack:
-        stack.gateway.draining = True
-        reply = await stack.chat()
-        assert (reply.status, reply.headers["x-shed-reason"]) == (503, "draining")
-        assert (await stack.get("/health")).status == 503
+@pytest.mark.parametrize("admission_at", ["arrival", "first_token"])
+async def test_where_admission_stands_decides_how_much_is_done_in_vain(serve: Any, admission_at: str) -> None:
+    policies = {
+        "limiter": {"initial": 1, "minimum": 1, "maximum": 1},
+        "queue": {"capacity": 0},
+        "admission_at": admission_at,
+    }
+    async with serve(**policies) as stack:
+        await stack.until(stack.gateway.able)
+        async with stack.gateway.admission.slot("interactive", 1e9):
+            reply = await stack.chat(route="rag")
+            assert (reply.status, reply.headers["x-shed-reason"]) == (503, "queue_full")
+            work = (len(stack.embedder.calls), len(stack.a.asked) + len(stack.b.asked))
+            assert work == {"arrival": (0, 0), "first_token": (1, 1)}[admission_at]
+
+
+async def test_batch_work_never_holds_the_slots_that_are_kept_for_users(serve: Any, sse: Any) -> None:
+    policies = {"limiter": {"initial": 4, "minimum": 4, "maximum": 4}, "slots": {"batch_most": 0.75}}
+    async with serve(**policies) as stack:
+        stack.a.script = stack.b.script = (sse.frame("Hello"), 0.2, sse.frame("", "stop"), sse.DONE)
+        batch = [asyncio.create_task(stack.chat(headers={"x-priority": "batch"})) for _ in range(8)]
+        await stack.until(lambda: stack.gateway.admission.waiting)
+        assert stack.gateway.admission.in_flight == 3
+        user = asyncio.create_task(stack.chat())
+        await stack.until(lambda: stack.gateway.admission.in_flight == 4)
+        assert {reply.content for reply in await asyncio.gather(user, *batch)} == {"Hello"}
 
 
 async def test_a_deep_line_of_clients_all_get_exactly_one_answer(serve: Any) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
 import sys
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -22,31 +25,76 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def test_sigterm_finishes_the_stream_in_flight_and_exits_zero(serve: Any, sse: Any) -> None:
-    async with serve() as stack:  # only its upstreams are used here
-        stack.a.script = (sse.frame("Hello"), 0.3, sse.frame(" you", "stop"), sse.DONE)
-        url = f"http://127.0.0.1:{free_port()}"
-        config = {
-            "listen": url.removeprefix("http://"),
-            "model": "m",
-            "engines": [{"name": "engine-a", "url": f"http://127.0.0.1:{stack.a.port}"}],
-        }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "target_stack.serve", "gateway", json.dumps(config)
-        )
-        try:
-            await _ready(stack.session, url)
-            body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
-            async with stack.session.post(f"{url}/v1/chat/completions", json=body) as reply:
-                await reply.content.readany()
-                process.send_signal(signal.SIGTERM)
+@asynccontextmanager
+async def gateway(stack: Any, **policies: Any) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
+    """A gateway of its own before engine-a of a stack; its address and its process."""
+    url = f"http://127.0.0.1:{free_port()}"
+    config = {
+        "listen": url.removeprefix("http://"),
+        "model": "m",
+        "engines": [{"name": "engine-a", "url": f"http://127.0.0.1:{stack.a.port}"}],
+        "policies": policies,
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "target_stack.serve", "gateway", json.dumps(config)
+    )
+    try:
+        await _ready(stack.session, url)
+        yield url, process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+BODY = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+
+
+async def test_sigterm_tells_health_refuses_new_work_finishes_the_stream_and_exits_zero(serve: Any, sse: Any) -> None:
+    limits = {"drain": {"notice_s": 0.3, "finish_s": 5.0}, "deadline": {"inter_token_s": 10.0}}
+    async with serve() as stack, gateway(stack, **limits) as (url, process):
+        stack.a.script = (sse.frame("Hello"), 2.0, sse.frame(" you", "stop"), sse.DONE)
+        async with stack.session.post(f"{url}/v1/chat/completions", json=BODY) as reply:
+            await reply.content.readany()
+            process.send_signal(signal.SIGTERM)
+            await _until(lambda: _status(stack.session, "GET", f"{url}/health"), (503, None))
+            await _until(lambda: _status(stack.session, "POST", f"{url}/v1/embeddings"), (503, "draining"))
+            rest = await reply.content.read()
+        assert rest.endswith(sse.DONE)
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+@pytest.mark.parametrize(
+    ("drain", "told"), [({"notice_s": 0.0, "finish_s": 0.3}, True), ({"kind": "none"}, False)], ids=["graceful", "none"]
+)
+async def test_a_stream_cut_by_sigterm_is_told_so_unless_there_is_no_drain(
+    serve: Any, sse: Any, drain: dict[str, Any], told: bool
+) -> None:
+    deadline = {"inter_token_s": 30.0}
+    async with serve() as stack, gateway(stack, drain=drain, deadline=deadline) as (url, process):
+        stack.a.script = (sse.frame("Hello"), 20.0, sse.frame(" you", "stop"), sse.DONE)
+        rest = b""
+        async with stack.session.post(f"{url}/v1/chat/completions", json=BODY) as reply:
+            await reply.content.readany()
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(aiohttp.ClientPayloadError):
                 rest = await reply.content.read()
-            assert rest.endswith(sse.DONE)
-            assert await asyncio.wait_for(process.wait(), 10) == 0
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        assert told == (b'"code": "draining"' in rest)
+        assert sse.DONE not in rest
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def _status(session: aiohttp.ClientSession, method: str, url: str) -> tuple[int, str | None]:
+    async with session.request(method, url, json=BODY) as reply:
+        await reply.read()
+        return reply.status, reply.headers.get("x-shed-reason")
+
+
+async def _until(look: Callable[[], Awaitable[Any]], wanted: Any) -> None:
+    end = time.monotonic() + 10
+    while (seen := await look()) != wanted:
+        assert time.monotonic() < end, f"{seen} instead of {wanted}"
+        await asyncio.sleep(0.02)
 
 
 async def _ready(session: aiohttp.ClientSession, url: str) -> None:
