@@ -30,7 +30,7 @@ class Answer:
         self._finishes: dict[int, str | None] = {}
         self._usage: int | None = None
         self._pieces = 0
-        self._called_tools = False
+        self._arguments: dict[tuple[int, int], str] = {}  # of each tool call: choice, call
         self._whole = False
         self.done = False
         self.error = False
@@ -63,7 +63,9 @@ class Answer:
         if not self.finished:
             bad = sorted(str(reason) for reason in self._finishes.values() if reason and reason not in GOOD_FINISHES)
             return f"finish_{bad[0]}" if bad else "no_finish_reason"
-        empty = not self.text.strip() and not self._called_tools
+        if any(_object(arguments.encode()) is None for arguments in self._arguments.values() if arguments):
+            return "broken_tool_call"
+        empty = not self.text.strip() and not self._arguments
         return "empty" if empty else ""
 
     def event(self, data: bytes) -> bool:
@@ -116,11 +118,20 @@ class Answer:
         if not isinstance(said, dict):
             return False
         content, calls = said.get("content"), said.get("tool_calls")
-        self._called_tools = self._called_tools or bool(calls)
+        if isinstance(calls, list):
+            self._gather(index, calls)
         if isinstance(content, str) and content:
             self._text.append(content)
             return True
         return bool(calls or said.get("reasoning") or said.get("reasoning_content"))
+
+    def _gather(self, choice: int, calls: list[Any]) -> None:
+        """Arguments come in pieces, each under the number of its call; a call without any is a call all the same."""
+        for place, call in enumerate(each for each in calls if isinstance(each, dict)):
+            number, function = call.get("index", place), call.get("function")
+            piece = function.get("arguments") if isinstance(function, dict) else None
+            key = (choice, number if isinstance(number, int) else place)
+            self._arguments[key] = self._arguments.get(key, "") + (piece if isinstance(piece, str) else "")
 
 
 def _object(data: bytes) -> Mapping[str, Any] | None:

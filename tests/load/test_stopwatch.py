@@ -30,6 +30,12 @@ def frame(content=None, finish=None, index=0, **delta):
     )
 
 
+def calls(*pieces):
+    """A tool call whose arguments come in these pieces."""
+    parts = [frame(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": piece}}]) for piece in pieces]
+    return b"".join(parts) + frame(finish="tool_calls")
+
+
 USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":40}}\n\n'
 ROLE = frame("", role="assistant")
 STREAM = ROLE + frame("It is 45") + frame(" days") + frame(".", finish="stop") + USAGE + DONE
@@ -73,6 +79,8 @@ def test_a_whole_stream_is_good():
         (frame("a", finish="stop"), ("indeterminate", "no_done")),
         (frame("a", finish="length") + DONE, ("good", "")),
         (frame(None, finish="tool_calls", tool_calls=[{"id": "1"}]) + DONE, ("good", "")),
+        (calls('{"order":', ' "A-17"}') + DONE, ("good", "")),
+        (calls('{"order":', "") + DONE, ("failed", "broken_tool_call")),
         (frame("a", finish="stop") + frame("b", finish="length", index=1) + DONE, ("good", "")),
         (STREAM + ERROR, ("good", "")),  # what follows [DONE] belongs to nobody
     ],

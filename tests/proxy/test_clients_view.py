@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import http.server
 import itertools
+import json
+import os
 import re
 import socket
 import struct
@@ -13,17 +15,38 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import httpx
+import openai
 import pytest
 
+from chaos.load.schedule import HttpRequest
+from chaos.load.stopwatch import Question, Stopwatch
+from chaos.load.transport import HttpTransport
 from tests.proxy.peers import Admin, Client, Edge
 
 pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[2]
-EVENTS = [b'data: {"n": %d}\n\n' % n for n in range(5)] + [b"data: [DONE]\n\n"]
+TIMEOUT_S = 1.0
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    whole = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return f"data: {json.dumps(whole)}\n\n".encode()
+
+
+def call_chunk(arguments: str) -> bytes:
+    function = {"name": "refund", "arguments": arguments}
+    return chunk({"tool_calls": [{"index": 0, "id": "t", "type": "function", "function": function}]})
+
+
+DONE = b"data: [DONE]\n\n"
+EVENTS = [*(chunk({"content": word}) for word in ("one ", "two ", "three ", "four")), chunk({}, "stop"), DONE]
+CALL = [*(call_chunk(piece) for piece in ('{"order"', ': "A-17"', ', "cents": 990}')), chunk({}, "tool_calls"), DONE]
 SETTINGS: dict[str, dict[str, int | str]] = {
     "sse_cut (close)": {"after_events": 2},
     "sse_cut (reset)": {"after_events": 2, "ending": "reset"},
@@ -34,6 +57,7 @@ SETTINGS: dict[str, dict[str, int | str]] = {
     "sse_drop_done": {},
     "sse_garble": {"after_events": 2},
     "sse_duplicate": {"after_events": 2},
+    "sse_truncate_tool_call": {"keep_chars": 12},
     "http_status": {"status": 429, "retry_after": 3},
     "http_delay": {"delay": 200},
     "http_body (empty)": {"body": "empty"},
@@ -44,23 +68,30 @@ SETTINGS: dict[str, dict[str, int | str]] = {
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """`GET /stream` sends events in chunks; all else is a short answer. Connections are kept."""
+    """`/stream` and `/call` send events in chunks; all else is a short answer. Connections are kept."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         self.send_response(200)
-        if self.path.startswith("/stream"):
+        events = next(
+            (events for path, events in (("/stream", EVENTS), ("/call", CALL)) if self.path.startswith(path)), None
+        )
+        if events:
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for event in EVENTS:
+            for event in events:
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
             self.wfile.write(b"0\r\n\r\n")
         else:
             self.send_header("Content-Length", "2")
             self.end_headers()
             self.wfile.write(b"ok")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.do_GET()
 
     def log_message(self, *_: object) -> None:
         """Quiet."""
@@ -91,11 +122,14 @@ def edge(admin: Admin, engine: str) -> Iterator[Edge]:
     edge.delete()
 
 
-def with_httpx(port: int) -> str:
+def with_httpx(port: int, path: str) -> str:
     """Events that came, and the exception or the status that a user of httpx sees."""
     body = b""
     try:
-        with httpx.Client(trust_env=False, timeout=1) as client, client.stream("GET", _url(port)) as reply:
+        with (
+            httpx.Client(trust_env=False, timeout=TIMEOUT_S) as client,
+            client.stream("GET", _url(port, path)) as reply,
+        ):
             for piece in reply.iter_raw():
                 body += piece
             how = f"{reply.status_code}"
@@ -104,11 +138,12 @@ def with_httpx(port: int) -> str:
     return f"{body.count(b'data:')} events, {how}"
 
 
-async def _aiohttp(port: int) -> str:
+async def with_aiohttp(port: int, path: str) -> str:
+    """The same for aiohttp, which the bundled gateway uses."""
     body = b""
-    timeout = aiohttp.ClientTimeout(total=1)
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
     try:
-        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(_url(port)) as reply:
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(_url(port, path)) as reply:
             async for piece in reply.content.iter_any():
                 body += piece
             how = f"{reply.status}"
@@ -117,29 +152,77 @@ async def _aiohttp(port: int) -> str:
     return f"{body.count(b'data:')} events, {how}"
 
 
-def with_aiohttp(port: int) -> str:
-    """The same for aiohttp, which our own load driver and gateway use."""
-    return asyncio.run(_aiohttp(port))
+def with_openai(port: int, path: str) -> str:
+    """Chunks that came, and the exception or the finish reason that a user of OpenAI's SDK sees."""
+    chunks, how = 0, "no finish reason"
+    url = _url(port, path)
+    with openai.OpenAI(base_url=url, api_key="k", max_retries=0, timeout=TIMEOUT_S) as client:
+        try:
+            messages: Any = [{"role": "user", "content": "?"}]
+            for each in client.chat.completions.create(model="m", messages=messages, stream=True):
+                chunks += 1
+                how = each.choices[0].finish_reason or how
+        except Exception as error:  # noqa: BLE001  whatever it is, a user sees it
+            how = type(error).__name__
+    return f"{chunks} chunks, {how}"
 
 
-def _url(port: int) -> str:
-    return f"http://127.0.0.1:{port}/stream"
+async def with_our_load(port: int, path: str) -> str:
+    """What the load driver makes of it."""
+    clock = asyncio.get_running_loop().time
+    watch = Stopwatch(Question(intended_s=clock()), clock())
+    async with HttpTransport(f"http://127.0.0.1:{port}", clock) as transport:
+        request = HttpRequest("POST", path, {"content-type": "application/json"}, b"{}")
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await transport.exchange(request, watch)
+        except TimeoutError:
+            watch.timed_out(clock())
+    outcome, why = watch.outcome()
+    return f"{outcome}, {why}" if why else outcome
 
 
-def _documented() -> dict[str, tuple[str, str]]:
-    text = (ROOT / "docs" / "stream_toxics.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([^`]+)`([^|]*)\| ([^|]+) \| ([^|]+) \|", text, re.MULTILINE)
-    return {f"{kind}{more.rstrip()}": (httpx_sees.strip(), ours.strip()) for kind, more, httpx_sees, ours in rows}
+def _url(port: int, path: str = "/stream") -> str:
+    return f"http://127.0.0.1:{port}{path}"
+
+
+DOCUMENT = ROOT / "docs" / "stream_toxics.md"
+ROW = re.compile(r"^\| `([^`]+)`([^|]*)\|((?: [^|]+ \|){4})", re.MULTILINE)
+
+
+def _documented() -> dict[str, tuple[str, ...]]:
+    rows = ROW.findall(DOCUMENT.read_text(encoding="utf-8"))
+    return {
+        f"{kind}{more.rstrip()}": tuple(cell.strip() for cell in cells.split("|")[:-1]) for kind, more, cells in rows
+    }
+
+
+def _rewrite(name: str, seen: tuple[str, ...]) -> None:
+    """Put what was seen into the row of the document, for a reviewer."""
+
+    def row(found: re.Match[str]) -> str:
+        mine = found[1] + found[2].rstrip() == name
+        return f"| `{found[1]}`{found[2]}| {' | '.join(seen)} |" if mine else found[0]
+
+    DOCUMENT.write_text(ROW.sub(row, DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_clients_see_what_the_documentation_says(edge: Edge, name: str) -> None:
     toxic = edge.add(name.partition(" ")[0], **SETTINGS[name])
-    seen = with_httpx(edge.port), with_aiohttp(edge.port)
+    path = "/call" if "tool_call" in name else "/stream"
+    seen = (
+        with_httpx(edge.port, path),
+        asyncio.run(with_aiohttp(edge.port, path)),
+        with_openai(edge.port, path),
+        asyncio.run(with_our_load(edge.port, path)),
+    )
+    if os.environ.get("BROWNOUT_REWRITE") == "1":
+        _rewrite(name, seen)
     assert _documented()[name] == seen
     _, hits = edge.admin.call("GET", "/brownout/hits")
     counts = hits[edge.name]["toxics"][toxic]
-    assert (counts["matched"], counts["requests"]) == (2, 2)
+    assert (counts["matched"], counts["requests"]) == (4, 4)
 
 
 def test_a_kept_connection_is_harmed_from_its_next_request_on_and_serves_on_after_the_removal(edge: Edge) -> None:

@@ -20,6 +20,7 @@ from chaos.proxy.toxics.sse_error_frame import SseErrorFrame
 from chaos.proxy.toxics.sse_garble import SseGarble
 from chaos.proxy.toxics.sse_slow_first import SseSlowFirst
 from chaos.proxy.toxics.sse_stall import SseStall
+from chaos.proxy.toxics.sse_truncate_tool_call import SseTruncateToolCall
 from chaos.proxy.toxics.stub import Attributes
 from chaos.proxy.toxics.timeout import Timeout
 
@@ -47,6 +48,7 @@ PER_REQUEST: tuple[type[Attributes], ...] = (
     SseGarble,
     SseSlowFirst,
     SseStall,
+    SseTruncateToolCall,
 )
 """On HTTP requests and token streams."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import json
 
 import pytest
 from hypothesis import given, settings
@@ -103,6 +104,29 @@ def test_what_events_arrive(kind: str, attributes: dict[str, int | str], expecte
         "one chunk": stream(whole),
     }
     assert b"".join(expected) == body(through(toxic(kind, **attributes), answer=answers[framing]))
+
+
+def call_events(*pieces: tuple[int, str]) -> list[bytes]:
+    """Tool call deltas: the number of the call, and a piece of its arguments."""
+    calls = ({"index": number, "function": {"arguments": piece}} for number, piece in pieces)
+    chunks = ({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls)
+    return [f"data: {json.dumps(chunk, separators=(',', ':'))}\n\n".encode() for chunk in chunks]
+
+
+def test_the_arguments_of_every_tool_call_stop_after_so_many_characters_and_nothing_else_changes() -> None:
+    said = call_events((0, '{"a": 1'), (1, '{"b"'), (0, ", "), (0, '"c": 2}'), (1, ": 3}"))
+    kept = call_events((0, '{"a": 1'), (1, '{"b"'), (0, ", "), (0, ""), (1, ": 3}"))
+    truncate = toxic("sse_truncate_tool_call", keep_chars=9)
+    assert b"".join([*kept, *EVENTS]) == body(through(truncate, answer=stream(*said, *EVENTS)))
+    assert (1, 1) == (truncate.hits.requests, truncate.hits.events)
+
+
+@pytest.mark.parametrize(
+    "odd", ['{"choices":3,"x":"tool_calls"}', '{"choices":[{"delta":{"tool_calls":[7]}}]}', "tool_calls"]
+)
+def test_what_only_looks_like_a_tool_call_passes(odd: str) -> None:
+    answer = stream(f"data: {odd}\n\n".encode(), *EVENTS)
+    assert parsed(answer)[2] == body(through(toxic("sse_truncate_tool_call", keep_chars=0), answer=answer))
 
 
 def test_an_error_frame_ends_the_stream_as_vllm_does_and_the_rest_is_dropped() -> None:
