@@ -13,13 +13,13 @@ class RequestMetrics:
     def __init__(self, prefix: str) -> None:
         """Start at nothing."""
         self._prefix = prefix
-        self._requests: Counter[tuple[str, int]] = Counter()
+        self._requests: Counter[tuple[str, str]] = Counter()
         self._within: Counter[tuple[str, float]] = Counter()
         self._sum_s: Counter[str] = Counter()
 
-    def observe(self, route: str, status: int, seconds: float) -> None:
-        """Count one finished request."""
-        self._requests[route, status] += 1
+    def observe(self, route: str, status: int | str, seconds: float) -> None:
+        """Count one finished request; where HTTP's status says nothing, `status` is a word."""
+        self._requests[route, str(status)] += 1
         self._sum_s[route] += seconds  # type: ignore[assignment]  # a Counter of floats is typed as one of ints
         self._within.update((route, bound) for bound in _BUCKETS_S if seconds <= bound)
 

@@ -1,154 +1,182 @@
-"""The tools that a model may call, and the one way to call them. Knows nothing of HTTP or any other transport.
+"""The tools that a model may call: typed arguments in, typed results out, one handler each. Knows no transport.
 
-A call is checked against the tool's own argument list, handled, and written down in the same transaction as its effect.
+A handler reads and writes one open store inside the caller's transaction; who may call it, how often and what is
+written down about it is decided at the desk.
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from target_stack.tools.store import AuditEntry, ToolStore
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-MOST_TEXT = 500
+from target_stack.tools.refusal import ToolError
+from target_stack.tools.store import ToolStore
 
-
-class ToolError(Exception):
-    """A call that was refused. `code` is one of the words below, `argument` names the culprit."""
-
-    def __init__(self, code: str, message: str, argument: str | None = None) -> None:
-        """Code: unknown_tool, invalid_argument, not_found or conflict."""
-        super().__init__(message)
-        self.code = code
-        self.argument = argument
-
-    def to_json(self) -> dict[str, Any]:
-        """The same shape for every transport."""
-        return {"error": {"code": self.code, "message": str(self), "argument": self.argument}}
+Order = Annotated[str, Field(pattern=r"^B-\d{4}$", description="number of an order", examples=["B-1001"])]
+Cents = Annotated[int, Field(ge=1, le=10_000_000, description="an amount of money in euro cents", examples=[1990])]
 
 
-@dataclass(frozen=True)
-class Argument:
-    """A text argument; every one must be given. `example` stands in the message when it is wrong."""
+class Arguments(BaseModel):
+    """What a tool takes. Nothing is converted and nothing is ignored."""
 
-    name: str
-    doc: str
-    example: str
-    pattern: str = r"(?s).*\S.*"
-
-    def check(self, value: Any) -> str:
-        """The value as it is. Raises ToolError."""
-        if not isinstance(value, str):
-            kind = type(value).__name__
-            raise ToolError("invalid_argument", f"{self.name} must be a string, not {kind}", self.name)
-        if len(value) > MOST_TEXT:
-            raise ToolError("invalid_argument", f"{self.name} is longer than {MOST_TEXT} characters", self.name)
-        if not re.fullmatch(self.pattern, value):
-            raise ToolError("invalid_argument", f"{self.name} must look like {self.example!r}", self.name)
-        return value
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-Handler = Callable[[Mapping[str, str], ToolStore], dict[str, Any]]
+class Result(BaseModel):
+    """What a tool gives."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OrderStatusArguments(Arguments):
+    """Of `order_status`."""
+
+    order: Order
+
+
+class OrderStatus(Result):
+    """An order as it stands."""
+
+    order: str
+    customer: str
+    status: str
+    parcel: str
+    paid_cents: int
+    refunded_cents: int
+
+
+class SearchDocsArguments(Arguments):
+    """Of `search_docs`."""
+
+    query: Annotated[str, Field(pattern=r"\S", max_length=200, description="words to look for")]
+    limit: Annotated[int, Field(ge=1, le=10, description="how many documents at most")] = 3
+
+
+class Found(Result):
+    """One document."""
+
+    document: str
+    text: str
+
+
+class SearchResult(Result):
+    """Documents, best first."""
+
+    documents: list[Found]
+
+
+class OpenTicketArguments(Arguments):
+    """Of `open_ticket`."""
+
+    order: Order
+    subject: Annotated[str, Field(pattern=r"\S", max_length=500, description="what is wrong, in one sentence")]
+
+
+class Ticket(Result):
+    """A ticket that was opened."""
+
+    ticket: str
+    order: str
+    status: Literal["open"]
+
+
+class RefundOrderArguments(Arguments):
+    """Of `refund_order`."""
+
+    order: Order
+    amount_cents: Cents
+
+
+class Refund(Result):
+    """A refund that was made; `refunded_cents` is the sum of all of the order."""
+
+    refund: str
+    order: str
+    amount_cents: int
+    refunded_cents: int
+
+
+Handler = Callable[[Any, ToolStore], Result]
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: what it is for, what it takes, what it does."""
+    """One tool. `acts` means that a call changes the world, so that it needs an idempotency key."""
 
     name: str
     summary: str
-    arguments: tuple[Argument, ...]
+    arguments: type[Arguments]
+    result: type[Result]
     handler: Handler
-
-    def schema(self) -> dict[str, Any]:
-        """JSON Schema of the arguments, as function-calling models read it."""
-        properties = {
-            a.name: {"type": "string", "description": a.doc, "pattern": a.pattern, "maxLength": MOST_TEXT}
-            for a in self.arguments
-        }
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": [a.name for a in self.arguments],
-            "additionalProperties": False,
-        }
+    acts: bool = False
 
 
-def _order_status(arguments: Mapping[str, str], store: ToolStore) -> dict[str, Any]:
-    number = arguments["order"]
+def _order_status(asked: OrderStatusArguments, store: ToolStore) -> OrderStatus:
+    return OrderStatus(order=asked.order, **_known_order(asked.order, store))
+
+
+def _search_docs(asked: SearchDocsArguments, store: ToolStore) -> SearchResult:
+    found = store.search(asked.query, asked.limit)
+    return SearchResult(documents=[Found(document=name, text=text) for name, text in found])
+
+
+def _open_ticket(asked: OpenTicketArguments, store: ToolStore) -> Ticket:
+    _known_order(asked.order, store)
+    return Ticket(ticket=f"T-{store.add_ticket(asked.order, asked.subject)}", order=asked.order, status="open")
+
+
+def _refund_order(asked: RefundOrderArguments, store: ToolStore) -> Refund:
+    order = _known_order(asked.order, store)
+    refunded = order["refunded_cents"] + asked.amount_cents
+    if refunded > order["paid_cents"]:
+        left = order["paid_cents"] - order["refunded_cents"]
+        raise ToolError("conflict", f"only {left} cents of order {asked.order} can still be refunded", "amount_cents")
+    number = store.add_refund(asked.order, asked.amount_cents)
+    return Refund(refund=f"R-{number}", order=asked.order, amount_cents=asked.amount_cents, refunded_cents=refunded)
+
+
+def _known_order(number: str, store: ToolStore) -> dict[str, Any]:
     found = store.order(number)
     if found is None:
         raise ToolError("not_found", f"there is no order {number}", "order")
-    return {"order": number, **found}
+    return found
 
 
-def _create_ticket(arguments: Mapping[str, str], store: ToolStore) -> dict[str, Any]:
-    order, subject, key = (arguments[name] for name in ("order", "subject", "idempotency_key"))
-    if store.order(order) is None:
-        raise ToolError("not_found", f"there is no order {order}", "order")
-    ticket = store.add_ticket(key, order, subject)
-    if (ticket.order, ticket.subject) != (order, subject):
-        raise ToolError("conflict", "this key made a ticket with other arguments", "idempotency_key")
-    return {"ticket": f"T-{ticket.id}", "order": order, "status": "open", "repeated": not ticket.new}
-
-
-_ORDER = Argument("order", "number of an order", "B-1001", r"B-\d{4}")
 TOOLS = (
-    Tool("order_status", "Where an order is.", (_ORDER,), _order_status),
-    Tool(
-        "create_ticket",
-        "Open a support ticket. The same idempotency_key never opens a second one.",
-        (
-            _ORDER,
-            Argument("subject", "what is wrong, in one sentence", "The kettle leaks."),
-            Argument(
-                "idempotency_key", "unique to the intent, the same on every resend", "order-1001-leak", r"[\w.:-]{1,64}"
-            ),
-        ),
-        _create_ticket,
-    ),
-)
+    Tool("order_status", "Where an order is, and what it cost.", OrderStatusArguments, OrderStatus, _order_status),
+    Tool("search_docs", "Find passages of the shop's own documents.", SearchDocsArguments, SearchResult, _search_docs),
+    Tool("open_ticket", "Open a support ticket.", OpenTicketArguments, Ticket, _open_ticket, acts=True),
+    Tool("refund_order", "Pay money back to a customer.", RefundOrderArguments, Refund, _refund_order, acts=True),
+)  # fmt: skip
+_BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
 
 
 def find_tool(name: str) -> Tool:
     """The tool of this name. Raises ToolError with the nearest name."""
-    known = {tool.name: tool for tool in TOOLS}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise ToolError("unknown_tool", f"there is no tool {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    return known[name]
+    if name not in _BY_NAME:
+        near = difflib.get_close_matches(name, _BY_NAME, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ToolError("unknown_tool", f"there is no tool {name!r}{hint}")
+    return _BY_NAME[name]
 
 
-def check_arguments(tool: Tool, given: Any) -> dict[str, str]:
+def check_arguments(tool: Tool, given: Mapping[str, Any]) -> Arguments:
     """Exactly the tool's arguments, each well formed. Raises ToolError naming the first that is not."""
-    if not isinstance(given, Mapping):
-        raise ToolError("invalid_argument", "arguments must be a JSON object")
-    names = [argument.name for argument in tool.arguments]
-    for name in given:
-        if name not in names:
-            raise ToolError("invalid_argument", f"{tool.name} takes {', '.join(names)}; not {name!r}", str(name))
-    for name in names:
-        if name not in given:
-            raise ToolError("invalid_argument", f"{name} is missing", name)
-    return {argument.name: argument.check(given[argument.name]) for argument in tool.arguments}
-
-
-def call(name: str, given: Any, *, caller: str, wall: float, store: ToolStore) -> dict[str, Any]:
-    """Run a tool and write an audit line. Raises ToolError, and then nothing but the audit line is stored."""
-
-    def record(outcome: str, result: Mapping[str, Any]) -> None:
-        arguments = given if isinstance(given, Mapping) else {}
-        store.record(AuditEntry(wall, caller, name, arguments, outcome, result))
-
     try:
-        tool = find_tool(name)
-        result = tool.handler(check_arguments(tool, given), store)
-    except ToolError as refused:
-        store.undo()
-        record(refused.code, refused.to_json())
-        raise
-    record("ok", result)
-    return result
+        return tool.arguments.model_validate(given)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_context=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise ToolError("invalid_argument", f"{name}: {_told(first['type'], first['msg'], tool)}", name) from None
+
+
+def _told(kind: str, message: str, tool: Tool) -> str:
+    if kind == "extra_forbidden":
+        return f"{tool.name} takes {', '.join(tool.arguments.model_fields)}; not this"
+    if kind == "missing":
+        return "is missing"
+    return message[0].lower() + message[1:]
