@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import secrets
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ class Builder:
     book: AddressBook
     children: Children
     session: aiohttp.ClientSession
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     def _config(self, target: TargetSpec, listen: str) -> Mapping[str, Any]:
         config = component_config(
@@ -64,6 +66,7 @@ class Builder:
             listen=listen,
             address=self.book.for_clients(),
             data_dir=str(self.workspace.folder(target.name)),
+            secret=self.secret,
         )
         return plant(self.order.weaknesses, target.component, config)
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from target_stack.embedder.embedding import AUTO, choose
+from target_stack.tools.permissions import agent_token, with_token_hashes
 
 ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool")
 COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools")
@@ -150,12 +151,25 @@ def admin_socket(data_dir: str) -> str:
 
 
 def component_config(
-    topology: Topology, target: TargetSpec, *, listen: str, address: Mapping[str, str], data_dir: str
+    topology: Topology,
+    target: TargetSpec,
+    *,
+    listen: str,
+    address: Mapping[str, str],
+    data_dir: str,
+    secret: bytes | None = None,
 ) -> dict[str, Any]:
-    """All that a component is started with: its settings, its address, its folder, and for the gateway the others."""
+    """All that a component is started with: its settings, its address, its folder, and for the gateway the others.
+
+    `secret` is drawn anew for every stack; the tokens by which callers of the tools are known are made from it.
+    """
     config: dict[str, Any] = {"name": target.name, "listen": listen, **target.settings}
     if target.role == "gateway":
         config |= {**gateway_upstreams(topology, address), "admin": admin_socket(data_dir)}
     if target.component in ("gateway", "tools"):
         config["data_dir"] = data_dir
+    if secret and target.role == "gateway":
+        config["tools_token"] = agent_token(secret, "gateway")
+    if secret and target.component == "tools":
+        config["agents"] = with_token_hashes(target.settings.get("agents", {}), secret)
     return config

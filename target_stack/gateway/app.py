@@ -30,14 +30,13 @@ from target_stack.gateway.requests import (
 )
 from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.sse import DONE
-from target_stack.gateway.wiring import Gateway, Service
+from target_stack.gateway.wiring import Gateway
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 GATEWAY = web.AppKey("gateway", Gateway)
 _TRACE = web.RequestKey("trace", str)
 _OUTCOME = web.RequestKey("outcome", str)
 _TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_PASSED_ON = ("idempotency-key",)
 _COUNTED = ("chat", "rag", "embeddings", "tools")
 
 
@@ -225,8 +224,11 @@ async def _embeddings(request: web.Request) -> web.StreamResponse:
     body = json_object(await request.read())
     if not body.get("input"):
         raise bad_request("input is required", "input")
-    service = _configured("embedder", gateway.embedder)
-    return await _forward(request, service, call, "/v1/embeddings", body, idempotent=True)
+    if gateway.embedder is None:
+        raise unavailable("embedder", "not_configured", status=501)
+    dependency, http = gateway.embedder
+    ask = gateway.repeater.call(dependency, call, lambda: http.post("/v1/embeddings", body, call), idempotent=True)
+    return await _forward(request, "embedder", call, ask)
 
 
 async def _tool(request: web.Request) -> web.StreamResponse:
@@ -236,32 +238,22 @@ async def _tool(request: web.Request) -> web.StreamResponse:
     if not _TOOL.fullmatch(name):
         raise bad_request(f"there is no tool named {name!r}", "tool", status=404)
     body = json_object(await request.read())
-    keyed = "idempotency-key" in request.headers
-    return await _forward(request, _configured("tool", gateway.tools), call, f"/tools/{name}", body, idempotent=keyed)
-
-
-def _configured(name: str, service: Service | None) -> Service:
-    if service is None:
-        raise unavailable(name, "not_configured", status=501)
-    return service
+    if gateway.tools is None:
+        raise unavailable("tool", "not_configured", status=501)
+    return await _forward(
+        request, "tool", call, gateway.tools.use(call, name, body, request.headers.get("idempotency-key"))
+    )
 
 
 async def _forward(
-    request: web.Request, service: Service, call: Call, path: str, body: dict[str, Any], *, idempotent: bool
+    request: web.Request, dependency: str, call: Call, asked: Awaitable[tuple[int, Any]]
 ) -> web.StreamResponse:
-    dependency, http = service
-    repeater = request.app[GATEWAY].repeater
-    passed = {key: request.headers[key] for key in _PASSED_ON if key in request.headers}
     try:
-        status, reply = await repeater.call(
-            dependency, call, lambda: http.post(path, body, call, passed), idempotent=idempotent
-        )
+        status, reply = await asked
     except DependencyDown as down:
         raise unavailable(down.dependency, down.reason, status=504 if down.reason == "timeout" else 503) from down
     request[_OUTCOME] = "ok" if status < 400 else "rejected"
-    return web.json_response(
-        reply, status=status, headers={"x-trace-id": call.trace_id, "x-served-by": dependency.name}
-    )
+    return web.json_response(reply, status=status, headers={"x-trace-id": call.trace_id, "x-served-by": dependency})
 
 
 async def _health(request: web.Request) -> web.StreamResponse:

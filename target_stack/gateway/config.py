@@ -29,9 +29,8 @@ CANNED_TEXT = (
     "Please contact our support team: a person will take care of your question."
 )
 _UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "cache", "tools")
-_KEYS = frozenset(
-    {"name", "listen", "model", "canned_text", *_UPSTREAMS, "seed", "policies", "release", "data_dir", "admin"}
-)
+_OWN = ("name", "listen", "model", "canned_text", "tools_token", "seed", "policies", "release", "data_dir", "admin")
+_KEYS = frozenset({*_OWN, *_UPSTREAMS})
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,7 @@ class GatewayConfig:
     vector_store: tuple[str, int] | None
     cache: tuple[str, int] | None
     tools: str | None
+    tools_token: str
     seed: int | None
     policies: PolicySettings
     release: Release
@@ -90,6 +90,7 @@ class GatewayConfig:
             vector_store=_address(store) if store else None,
             cache=_address(cache) if cache else None,
             tools=_base_url(config.get("tools")),
+            tools_token=str(config.get("tools_token", "")),
             seed=config.get("seed"),
             policies=PolicySettings.from_config(config.get("policies", {})),
             release=Release.from_json({"name": "first", **config.get("release", {})}, like=_unchanged(model)),

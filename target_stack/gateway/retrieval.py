@@ -35,19 +35,19 @@ class HttpService:
         self._session = session
         self._clock = clock
 
-    async def post(self, path: str, body: Any, call: Call, headers: dict[str, str] | None = None) -> tuple[int, Any]:
+    async def post(self, path: str, body: Any, call: Call) -> tuple[int, Any]:
         """Status and JSON of the reply. Raises CallFailed for 5xx, for no reply, and for one that is no JSON."""
         for _ in range(self._resends):
             try:
-                return await self._post(path, body, call, headers)
+                return await self._post(path, body, call)
             except CallFailed:
                 self._on_resend()
-        return await self._post(path, body, call, headers)
+        return await self._post(path, body, call)
 
-    async def _post(self, path: str, body: Any, call: Call, headers: dict[str, str] | None) -> tuple[int, Any]:
-        sent = {**(headers or {}), **call.headers(self._clock())}
+    async def _post(self, path: str, body: Any, call: Call) -> tuple[int, Any]:
+        headers = call.headers(self._clock())
         try:
-            async with self._session.post(f"{self._url}{path}", json=body, headers=sent) as reply:
+            async with self._session.post(f"{self._url}{path}", json=body, headers=headers) as reply:
                 if reply.status >= 500:
                     raise CallFailed(f"status_{reply.status}", asked_pause_s(reply.headers.get("Retry-After")))
                 return reply.status, await reply.json(content_type=None)

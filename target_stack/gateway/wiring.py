@@ -32,7 +32,9 @@ from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.retrieval import HttpService, NoRetrieval, Retrieval
 from target_stack.gateway.scaling import Scaling
 from target_stack.gateway.telemetry import Telemetry
+from target_stack.gateway.tools import GatewayTools
 from target_stack.gateway.vector_store import VectorStoreClient
+from target_stack.tools.client import ToolClient
 
 Service = tuple[Dependency, HttpService]
 EngineSessions = Callable[[Upstream], Awaitable[aiohttp.ClientSession]]
@@ -52,7 +54,7 @@ class Gateway:
     chain: FallbackChain
     retrieval: Retrieval | NoRetrieval
     embedder: Service | None
-    tools: Service | None
+    tools: GatewayTools | None
     budget: RetryBudgetPolicy
     releases: ReleaseBook
     repeater: Repeater
@@ -112,6 +114,7 @@ class _Builder:
         main = await self._pool("engine", self._config.engines)
         small = await self._pool("fallback-engine", (fallback,)) if fallback else None
         embedder = await self._service("embedder", self._config.embedder, policies.deadline.embeddings_s)
+        repeater = Repeater(policies, self.budget, self._telemetry)
         return Gateway(
             config=self._config,
             telemetry=self._telemetry,
@@ -135,10 +138,10 @@ class _Builder:
             ),
             retrieval=self._retrieval(embedder),
             embedder=embedder,
-            tools=await self._service("tool", self._config.tools, policies.deadline.tool_s),
+            tools=await self._tools(repeater),
             budget=self.budget,
             releases=self._releases(),
-            repeater=Repeater(policies, self.budget, self._telemetry),
+            repeater=repeater,
         )
 
     def _releases(self) -> ReleaseBook:
@@ -189,6 +192,15 @@ class _Builder:
             on_resend=lambda: calls.add(name, name, "hop_resend"),
         )
 
+    async def _tools(self, repeater: Repeater) -> GatewayTools | None:
+        config, policies, telemetry = self._config, self._policies, self._telemetry
+        if config.tools is None:
+            return None
+        session = await self._stack.enter_async_context(open_session())
+        dependency = Dependency("tool", policies, policies.deadline.tool_s, telemetry)
+        client = ToolClient(config.tools, config.tools_token, session)
+        return GatewayTools(dependency, client, repeater, policies, telemetry)
+
     def _retrieval(self, embedder: Service | None) -> Retrieval | NoRetrieval:
         limits, address = self._policies.deadline, self._config.vector_store
         if embedder is None or address is None:
@@ -224,8 +236,9 @@ def _breaker_states(gateway: Gateway) -> Iterator[tuple[Mapping[str, str], float
 
 
 def _dependencies(gateway: Gateway) -> Iterator[Dependency]:
-    for service in (gateway.embedder, gateway.tools):
-        if service is not None:
-            yield service[0]
+    if gateway.embedder is not None:
+        yield gateway.embedder[0]
+    if gateway.tools is not None:
+        yield gateway.tools.dependency
     if isinstance(gateway.retrieval, Retrieval):
         yield gateway.retrieval.store

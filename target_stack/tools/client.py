@@ -2,7 +2,7 @@
 
     async with open_tools("http://127.0.0.1:9000", token) as tools:
         try:
-            done = await tools.call("refund_order", {"order": "B-1001", "amount_cents": 5}, within_s=2.0, key="task-7:3")
+            done = await tools.call("open_ticket", {"order": "B-1001", "subject": "?"}, within_s=2.0, key="task-7:3")
         except ToolRefused as no: ...      # the tools said no: nothing was done, and asking again changes nothing
         except NotStarted: ...             # it never got there: nothing was done, ask again
         except MaybeDone: ...              # the reply was lost: ask again WITH THE SAME KEY, or look first
@@ -30,12 +30,13 @@ _NOT_READ = (400, 401, 403, 404, 405, 406, 413, 415, 429)  # statuses of a serve
 
 
 class ToolCallFailed(Exception):
-    """No result; the kinds below say what that means. `reason` is one word."""
+    """No result; the kinds below say what that means. `reason` is one word, `retry_after` the header of that name."""
 
-    def __init__(self, reason: str, message: str = "") -> None:
+    def __init__(self, reason: str, message: str = "", retry_after: str | None = None) -> None:
         """Keep why."""
         super().__init__(message or reason)
         self.reason = reason
+        self.retry_after = retry_after
 
 
 class ToolRefused(ToolCallFailed):
@@ -114,7 +115,7 @@ class ToolClient:
                 asyncio.timeout(within_s),
                 self._session.post(self._url, data=body, headers=headers, timeout=timeout) as reply,
             ):
-                return _read(reply.status, await reply.read())
+                return _read(reply.status, reply.headers.get("Retry-After"), await reply.read())
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as problem:
             raise NotStarted("unreachable", str(problem)) from problem
         except TimeoutError as problem:
@@ -123,11 +124,10 @@ class ToolClient:
             raise MaybeDone("lost", f"the connection broke: {problem!r}") from problem
 
 
-def _read(status: int, body: bytes) -> dict[str, Any]:
-    if status in _NOT_READ:
-        raise NotStarted(f"status_{status}", body[:200].decode(errors="replace"))
+def _read(status: int, retry_after: str | None, body: bytes) -> dict[str, Any]:
     if status != 200:
-        raise MaybeDone(f"status_{status}", body[:200].decode(errors="replace"))
+        kind = NotStarted if status in _NOT_READ else MaybeDone
+        raise kind(f"status_{status}", body[:200].decode(errors="replace"), retry_after)
     try:
         return result_of(body)
     except NotMcp as problem:

@@ -26,6 +26,16 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def agent_token(secret: bytes, name: str) -> str:
+    """The token of an agent, made from the stack's secret: whoever starts the parts can tell it to both sides."""
+    return hmac.new(secret, f"agent/{name}".encode(), "sha256").hexdigest()
+
+
+def with_token_hashes(agents: Mapping[str, Mapping[str, Any]], secret: bytes) -> dict[str, dict[str, Any]]:
+    """The agents of a configuration, each with the hash of its token."""
+    return {name: {**record, "token_sha256": token_hash(agent_token(secret, name))} for name, record in agents.items()}
+
+
 @dataclass(frozen=True)
 class Agent:
     """One identity. `tools` maps a tool to its constrained arguments, and those to `{constraint: bound}`."""

@@ -112,7 +112,9 @@ class ToolService:
 
     async def listing(self, _: Request) -> Response:
         """GET /tools."""
-        return JSONResponse({"tools": [tool.model_dump(mode="json", exclude_none=True) for tool in _LISTED.values()]})
+        return JSONResponse(
+            {"tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in _LISTED.values()]}
+        )
 
     async def ping(self, _: Request) -> Response:
         """GET /ping."""

@@ -129,7 +129,7 @@ class ToolStore:
     def add_effect(self, done: Effect) -> None:
         """Remember a side effect under its key. Raises sqlite3.IntegrityError when the key has one already."""
         columns = "agent, key, tool, arguments, result, trace_id, wall, mono"
-        texts = (json.dumps(done.arguments, sort_keys=True), json.dumps(done.result, sort_keys=True))
+        texts = (json.dumps(done.arguments), json.dumps(done.result))
         row = (done.agent, done.key, done.tool, *texts, done.trace_id, done.wall, done.mono)
         self._db.execute(f"INSERT INTO ledger ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608  # own column names
 

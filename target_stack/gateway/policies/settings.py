@@ -22,6 +22,7 @@ from target_stack.gateway.policies.queue import QueueSettings
 from target_stack.gateway.policies.release import ReleaseSettings
 from target_stack.gateway.policies.retry_classes import RetrySettings
 from target_stack.gateway.policies.slots import SlotSettings
+from target_stack.gateway.policies.tool_key import ToolKey
 
 T = TypeVar("T")
 
@@ -147,6 +148,7 @@ class PolicySettings:
     outlier: OutlierSettings = field(default_factory=OutlierSettings)
     canary: CanarySettings = field(default_factory=CanarySettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
+    tool_key: ToolKey = "per_request"
     side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
     drain: DrainSettings = field(default_factory=DrainSettings)

@@ -223,11 +223,15 @@ def _message(kind: bytes, body: bytes) -> bytes:
 
 
 class FakeServices:
-    """Embedder and tools in one server; `delay_s` and `status` apply to both."""
+    """Embedder and tools in one server; `delay_s` and `status` apply to both. The next `losses` tool calls lose their
+    reply; `refusal` is the tools' answer instead of a result.
+    """
 
     def __init__(self) -> None:
         self.delay_s = 0.0
         self.status = 200
+        self.losses = 0
+        self.refusal: dict[str, Any] | None = None
         self.reply_headers: dict[str, str] = {}
         self.calls: list[tuple[str, dict[str, Any], Mapping[str, str]]] = []
         self.port = 0
@@ -253,7 +257,17 @@ class FakeServices:
         await asyncio.sleep(self.delay_s)
         if request.path == "/v1/embeddings":
             return web.json_response({"data": [{"embedding": [0.5, 0.25]}]}, status=self.status)
-        return web.json_response({"result": body}, status=self.status, headers=self.reply_headers)
+        return self._tool_result(request, body)
+
+    def _tool_result(self, request: web.Request, body: dict[str, Any]) -> web.Response:
+        if self.losses:
+            self.losses -= 1
+            assert request.transport
+            request.transport.abort()
+        value = self.refusal or {"echo": body["params"]["arguments"]}
+        result = {"structuredContent": value, "isError": self.refusal is not None}
+        reply = {"jsonrpc": "2.0", "id": body["id"], "result": result}
+        return web.json_response(reply, status=self.status, headers=self.reply_headers)
 
 
 @dataclass
@@ -372,6 +386,7 @@ def _config(stack: Stack, policies: dict[str, Any]) -> dict[str, Any]:
         "embedder": url(stack.embedder),
         "vector_store": f"127.0.0.1:{stack.store.port}",
         "tools": url(stack.tools),
+        "tools_token": "gateway-token",
         "policies": policies,
     }
 

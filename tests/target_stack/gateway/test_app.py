@@ -88,12 +88,16 @@ async def test_tools_are_forwarded_with_their_idempotency_key(serve: Any) -> Non
     async with serve() as stack:
         reply = await stack.post("/v1/tools/order_status", json={"order": 7}, headers={"idempotency-key": "k1"})
         path, body, headers = stack.tools.calls[0]
-        assert (reply.json, path, body, headers["idempotency-key"]) == (
-            {"result": {"order": 7}},
-            "/tools/order_status",
+        params = body["params"]
+        assert (reply.json, path, body["method"]) == ({"echo": {"order": 7}}, "/mcp", "tools/call")
+        assert (params["name"], params["arguments"], params["_meta"]["idempotency-key"]) == (
+            "order_status",
             {"order": 7},
             "k1",
         )
+        assert headers["authorization"] == "Bearer gateway-token"
+        assert 0 < int(headers["x-deadline-ms"]) <= 3000
+        assert headers["traceparent"][3:35] == reply.headers["x-trace-id"]
 
 
 async def test_a_tool_that_is_slow_ends_by_its_deadline_and_is_not_tried_twice(serve: Any) -> None:

@@ -1,0 +1,159 @@
+"""The tools as a process: against the official SDK's client, and through deaths and freezes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from shop import ROOT
+
+from target_stack.tools.audit import broken_at
+from target_stack.tools.client import MaybeDone, NotStarted, open_tools
+
+pytestmark = pytest.mark.system
+
+TICKET = {"order": "B-1003", "subject": "It leaks."}
+
+
+async def with_sdk(server, mode):
+    """List and call with the official SDK's client, in one era of the protocol."""
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    http = create_mcp_http_client(headers={"authorization": "Bearer support-token"})
+    async with Client(streamable_http_client(f"{server.url}/mcp", http_client=http), mode=mode) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        key = {"idempotency-key": f"k-{mode}", "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+        done = await client.call_tool("open_ticket", TICKET, meta=key)
+        refused = await client.call_tool("refund_order", {"order": "B-1001", "amount_cents": 1}, meta=key)
+    await http.aclose()
+    return listed, done, refused
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_can_use_them_in_both_eras_of_the_protocol(server, mode):
+    server.start()
+    listed, done, refused = asyncio.run(with_sdk(server, mode))
+    assert listed == ["order_status", "search_docs", "open_ticket"]
+    assert (done.is_error, done.structured_content["order"]) == (False, "B-1003")
+    assert (refused.is_error, refused.structured_content["error"]["code"]) == (True, "permission_denied")
+    (effect,) = server.get("/ledger")["entries"]
+    assert (effect["agent"], effect["key"], effect["trace_id"]) == ("support", f"k-{mode}", "a" * 32)
+    assert [line["outcome"] for line in server.get("/audit")["entries"]] == ["ok", "permission_denied"]
+
+
+def test_operators_can_read_what_there_is_and_what_happened(server):
+    server.start()
+    assert [tool["name"] for tool in server.get("/tools")["tools"]][-1] == "refund_order"
+    assert all(tool["inputSchema"] and tool["outputSchema"] for tool in server.get("/tools")["tools"])
+
+    async def use():
+        async with open_tools(server.url, "support-token") as tools:
+            for key in ("k1", "k1", "k2"):
+                await tools.call("open_ticket", TICKET, within_s=5.0, key=key)
+
+    asyncio.run(use())
+    assert [entry["key"] for entry in server.get("/ledger?after=0")["entries"]] == ["k1", "k2"]
+    assert server.get("/audit?after=1&limit=1")["entries"][0]["outcome"] == "replayed"
+    assert server.get("/audit?limit=0") == {"entries": [], "last": 3}
+    assert 'tools_requests_total{route="open_ticket",status="ok"} 2' in server.get("/metrics")
+    assert server.end(signal.SIGTERM) == 0
+
+
+async def one_intent(tools, key):
+    """Ask under one key until there is an answer."""
+    while True:
+        try:
+            return await tools.call("open_ticket", TICKET, within_s=2.0, key=key)
+        except (NotStarted, MaybeDone):
+            await asyncio.sleep(0.02)
+
+
+async def killed_while_used(server, kills, callers, rng):
+    """Results of all calls, each repeated until it was answered, while the server is SIGKILLed at random instants."""
+    results, stop = {}, asyncio.Event()
+
+    async def caller(tools, name):
+        number = 0
+        while not stop.is_set():
+            number += 1
+            twins = await asyncio.gather(*(one_intent(tools, f"{name}-{number}") for _ in range(2)))
+            assert twins[0].value == twins[1].value
+            results[f"{name}-{number}"] = twins[0].value
+
+    async with open_tools(server.url, "support-token") as tools, asyncio.TaskGroup() as group:
+        for name in range(callers):
+            group.create_task(caller(tools, name))
+        for _ in range(kills):
+            await asyncio.sleep(rng.uniform(0.05, 0.3))
+            server.end(signal.SIGKILL)
+            await asyncio.to_thread(server.start)
+        await asyncio.sleep(0.2)
+        stop.set()
+    return results
+
+
+def test_however_often_the_server_is_killed_every_intent_has_one_effect_and_its_first_result(server):
+    server.start()
+    results = asyncio.run(killed_while_used(server, kills=3, callers=4, rng=random.Random(7)))
+    ledger, after = {}, 0
+    while page := server.get(f"/ledger?after={after}")["entries"]:
+        ledger |= {entry["key"]: entry["result"] for entry in page}
+        after = page[-1]["seq"]
+    assert len(results) > 4
+    assert ledger == results  # the key is unique in the ledger, so this says: each exactly once
+    tickets = [result["ticket"] for result in results.values()]
+    assert len(set(tickets)) == len(tickets)
+    audit = server.get("/audit")["entries"]
+    assert broken_at(audit) is None
+
+
+def test_a_frozen_server_costs_the_time_given_and_the_call_can_be_asked_for_again(server):
+    server.start()
+
+    async def use():
+        async with open_tools(server.url, "support-token") as tools:
+            await tools.call("open_ticket", TICKET, within_s=5.0, key="k1")
+            server.send(signal.SIGSTOP)
+            started = time.monotonic()
+            with pytest.raises(MaybeDone) as lost:
+                await tools.call("open_ticket", TICKET, within_s=0.3, key="k2")
+            waited_s = time.monotonic() - started
+            server.send(signal.SIGCONT)
+            await tools.call("open_ticket", TICKET, within_s=5.0, key="k2")
+            return lost.value.reason, waited_s
+
+    reason, waited_s = asyncio.run(use())
+    assert reason == "timeout"
+    assert waited_s < 3
+    assert [entry["key"] for entry in server.get("/ledger")["entries"]] == ["k1", "k2"]
+
+
+def test_only_the_process_of_the_tools_pays_for_the_sdk():
+    code = (
+        "import sys, target_stack.nursery as n; n.preload();"
+        "print([m for m in ('mcp', 'mcp_types', 'pydantic', 'uvicorn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"enforcement": "none"}, "enforcement 'none' is none of enforce, report"),
+        ({"audit": "never"}, "audit 'never' is none of in_transaction, deferred"),
+        ({"agents": {"a": {"tols": {}}}}, "unknown key 'tols'"),
+    ],
+)
+def test_a_config_that_makes_no_sense_is_refused_at_start(wrong, message):
+    from target_stack.tools.server import open_service
+
+    with pytest.raises(ValueError, match=message):
+        open_service({"listen": "127.0.0.1:0", **wrong})
