@@ -12,10 +12,10 @@ Results of permits from before the last change of state are ignored.
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Callable
 from typing import Literal, Protocol
 
+from target_stack.gateway.policies.breaker_window import make_window
 from target_stack.gateway.policies.settings import BreakerSettings
 
 State = Literal["closed", "half_open", "open"]
@@ -84,7 +84,7 @@ class _Ticket:
 
 
 class Breaker:
-    """The three-state breaker over a sliding time window. `slow_call_s`: a longer success is a slow call."""
+    """The three-state breaker over a sliding window. `slow_call_s`: a longer success is a slow call."""
 
     def __init__(
         self,
@@ -101,9 +101,7 @@ class Breaker:
         self._state: State = "closed"
         self._epoch = 0
         self._open_until = 0.0
-        self._calls: deque[tuple[float, bool, bool]] = deque()
-        self._failed = 0
-        self._slow = 0
+        self._window = make_window(settings)
         self._in_a_row = 0
         self._probes: set[_Ticket] = set()
         self._successes = 0
@@ -161,27 +159,18 @@ class Breaker:
             self._open(now)
 
     def _count(self, now: float, *, failed: bool, slow: bool) -> None:
-        self._calls.append((now, failed, slow))
-        self._failed += failed
-        self._slow += slow
+        self._window.add(now, failed=failed, slow=slow)
         self._in_a_row = self._in_a_row + 1 if failed else 0
-        self._forget(now)
         if self._must_open():
             self._open(now)
 
-    def _forget(self, now: float) -> None:
-        while self._calls and now - self._calls[0][0] > self._settings.window_s:
-            _, failed, slow = self._calls.popleft()
-            self._failed -= failed
-            self._slow -= slow
-
     def _must_open(self) -> bool:
-        rules, calls = self._settings, len(self._calls)
+        rules, recent = self._settings, self._window
         if self._in_a_row >= rules.consecutive_failures:
             return True
-        if calls < rules.minimum_calls:
+        if recent.calls < rules.minimum_calls:
             return False
-        return self._failed >= rules.failure_ratio * calls or self._slow >= rules.slow_ratio * calls
+        return recent.failed >= rules.failure_ratio * recent.calls or recent.slow >= rules.slow_ratio * recent.calls
 
     def _open(self, now: float) -> None:
         spread = self._settings.open_jitter
@@ -192,8 +181,8 @@ class Breaker:
     def _enter(self, now: float, state: State) -> None:
         self._state = state
         self._epoch += 1
-        self._calls.clear()
-        self._failed = self._slow = self._in_a_row = self._successes = 0
+        self._window.clear()
+        self._in_a_row = self._successes = 0
         self._probes.clear()
         self._on_change(now, state)
 

@@ -51,6 +51,9 @@ class DeadlineSettings:
             ("retrieval_s", "embedder_s"),
             ("retrieval_s", "vector_store_s"),
             ("total_s", "retrieval_s"),
+            ("total_s", "embeddings_s"),
+            ("total_s", "tool_s"),
+            ("per_try_s", "inter_token_s"),
         )
         for wider, narrower in tiers:
             if getattr(self, wider) < getattr(self, narrower):
@@ -59,10 +62,13 @@ class DeadlineSettings:
 
 @dataclass(frozen=True)
 class BreakerSettings:
-    """When calls to a dependency stop. `kind: none` wires a breaker that never opens."""
+    """When calls to a dependency stop. `kind` says which calls are recent: those within `window_s`, or the last
+    `window_calls`; `none` wires a breaker that never opens.
+    """
 
-    kind: Literal["window", "none"] = "window"
+    kind: Literal["time", "count", "none"] = "time"
     window_s: float = 10.0
+    window_calls: int = 100
     minimum_calls: int = 10
     failure_ratio: float = 0.5
     consecutive_failures: int = 5
@@ -153,6 +159,15 @@ class PolicySettings:
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
     drain: DrainSettings = field(default_factory=DrainSettings)
     autoscale: AutoscaleSettings = field(default_factory=AutoscaleSettings)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a breaker that takes a call for lost while it may still be under way."""
+        limits = self.deadline
+        longest_s = max(limits.first_token_s, limits.embeddings_s, limits.tool_s, limits.vector_store_s)
+        if self.breaker.permit_lease_s < longest_s:
+            raise ValueError("policies.breaker.permit_lease_s is shorter than the longest call that it guards")
+        if self.breaker.kind == "count" and self.breaker.window_calls < self.breaker.minimum_calls:
+            raise ValueError("policies.breaker: a window of fewer calls than minimum_calls never judges")
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> PolicySettings:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from reference_breaker import mismatch
 
 from target_stack.gateway.policies.breaker import Breaker, NoBreaker, Permit, State, make_breaker
 from target_stack.gateway.policies.settings import BreakerSettings
@@ -175,96 +180,23 @@ def test_the_missing_breaker_always_calls() -> None:
     assert one.state == "closed"
 
 
-@dataclass
-class Model:
-    """An independent, slow reference: keeps everything, decides by looking at all of it."""
-
-    state: State = "closed"
-    since: float = 0.0
-    results: list[tuple[float, str]] = field(default_factory=list)
-    out: dict[int, float] = field(default_factory=dict)
-    life: int = 0
-
-    def to(self, state: State, now: float) -> None:
-        self.state, self.since, self.results, self.out = state, now, [], {}
-        self.life += 1
-
-    def look(self, now: float) -> None:
-        if self.state == "open" and now >= self.since + RULES.open_s:
-            self.to("half_open", now)
-        if self.state == "half_open" and any(now - at > RULES.permit_lease_s for at in self.out.values()):
-            self.to("open", now)
-
-    def acquire(self, now: float, key: int) -> bool:
-        self.look(now)
-        if self.state == "open" or (self.state == "half_open" and len(self.out) >= RULES.half_open_permits):
-            return False
-        if self.state == "half_open":
-            self.out[key] = now
-        return True
-
-    def settle(self, now: float, key: int, life: int, what: str) -> None:
-        if what == "cancel":
-            self.out.pop(key, None)
-            return
-        self.look(now)
-        if life != self.life:
-            return
-        self.results.append((now, what))
-        self.out.pop(key, None)
-        if self.state == "half_open":
-            if what != "good":
-                self.to("open", now)
-            elif len(self.results) >= RULES.half_open_successes:
-                self.to("closed", now)
-            return
-        recent = [kind for at, kind in self.results if now - at <= RULES.window_s]
-        row = 0
-        for _, kind in reversed(self.results):
-            if kind != "failure":
-                break
-            row += 1
-        enough = len(recent) >= RULES.minimum_calls
-        if row >= RULES.consecutive_failures or (
-            enough
-            and (
-                recent.count("failure") / len(recent) >= RULES.failure_ratio
-                or recent.count("slow") / len(recent) >= RULES.slow_ratio
-            )
-        ):
-            self.to("open", now)
+def test_the_breaker_does_what_an_independent_model_derives_from_its_history() -> None:
+    """A sample; `make soak SOAK=policies` plays 100,000 sequences."""
+    assert [] == [why for seed in range(2000) if (why := mismatch(seed))]
 
 
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from((0.0, 0.1, 1.0, 3.0, 9.0)), st.sampled_from(("acquire", "good", "slow", "failure", "cancel"))
-    ),
-    max_size=120,
-)
-
-
-@given(steps=STEPS, pick=st.randoms(use_true_random=False))
-def test_it_agrees_with_a_reference_model_on_any_history(steps: list[tuple[float, str]], pick: random.Random) -> None:
-    real, model, now = breaker(), Model(), 0.0
-    out: dict[int, tuple[Permit, int]] = {}
-    for key, (wait, what) in enumerate(steps):
-        now += wait
-        if what == "acquire" or not out:
-            permit = real.acquire(now)
-            assert (permit is not None) == model.acquire(now, key)
-            if permit is not None:
-                out[key] = (permit, model.life)
-        else:
-            chosen = pick.choice(sorted(out))
-            permit, life = out.pop(chosen)
-            if what == "cancel":
-                permit.cancel()
-            elif what == "failure":
-                permit.failure(now)
-            else:
-                permit.success(now, SLOW_S * 2 if what == "slow" else SLOW_S / 2)
-            model.settle(now, chosen, life, what)
-        assert real.state == model.state
+def test_a_count_window_judges_by_the_last_calls_however_long_they_took() -> None:
+    rules = BreakerSettings(kind="count", window_calls=4, minimum_calls=4, failure_ratio=0.75, consecutive_failures=99)
+    one = breaker(rules)
+    for now in (0.0, 1000.0):
+        granted(one, now).success(now, 0.1)
+    for now in (2000.0, 3000.0):
+        granted(one, now).failure(now)
+    assert one.state == "closed"
+    granted(one, 4000.0).success(4000.0, 0.1)
+    assert one.state == "closed"
+    granted(one, 5000.0).failure(5000.0)
+    assert one.state == "open"
 
 
 @pytest.mark.parametrize("again", ["success", "failure", "cancel"])

@@ -30,6 +30,10 @@ def test_given_keys_replace_defaults_and_nothing_else() -> None:
         ({"outlier": {"routing": "all"}}, "policies.outlier.routing: 'all' is none of admitted, everyone"),
         ({"queue": 5}, "policies.queue: expected an object"),
         ({"limiter": {"minimum": -1}}, "policies.limiter.minimum"),
+        ({"breaker": {"permit_lease_s": 1}}, "policies.breaker.permit_lease_s is shorter"),
+        ({"breaker": {"kind": "count", "window_calls": 5}}, "never judges"),
+        ({"hedge": {"quantile": 2}}, "policies.hedge.quantile"),
+        ({"retry": {"classes": "all"}}, "policies.retry.classes"),
         ({"deadline": {"first_token_s": 99}}, "first_token_s is longer than per_try_s"),
     ],
 )
