@@ -67,6 +67,7 @@ class Builder:
             address=self.book.for_clients(),
             data_dir=str(self.workspace.folder(target.name)),
             secret=self.secret,
+            devices_dir=str(self.workspace.devices),
         )
         return plant(self.order.weaknesses, target.component, config)
 

@@ -13,8 +13,8 @@ import yaml
 from target_stack.embedder.embedding import AUTO, choose
 from target_stack.tools.permissions import agent_token, with_token_hashes
 
-ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool")
-COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools")
+ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool", "device")
+COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools", "device")
 _TARGET_KEYS = ("name", "role", "node", "component", "settings")
 _WIRES = {"postgres": "postgres", "valkey": "redis"}
 _TOPOLOGY_KEYS = ("version", "name", "profile", "targets")
@@ -150,6 +150,22 @@ def admin_socket(data_dir: str) -> str:
     return f"{data_dir}/admin.sock"
 
 
+def device_of(target: TargetSpec) -> str | None:
+    """The name of the GPU that an engine runs on; each has the first one of its node for itself."""
+    return f"{target.node}-gpu0" if target.component == "engine" and target.node else None
+
+
+def device_settings(topology: Topology, target: TargetSpec, devices_dir: str) -> dict[str, Any]:
+    """Where the register files are: all of them for the device process, its own for an engine."""
+    if not topology.of_role("device"):
+        return {}
+    if target.component == "device":
+        names = [name for each in topology.targets if (name := device_of(each))]
+        return {"devices": [{"id": name, "path": f"{devices_dir}/{name}"} for name in dict.fromkeys(names)]}
+    name = device_of(target)
+    return {"device": f"{devices_dir}/{name}"} if name else {}
+
+
 def component_config(
     topology: Topology,
     target: TargetSpec,
@@ -158,12 +174,14 @@ def component_config(
     address: Mapping[str, str],
     data_dir: str,
     secret: bytes | None = None,
+    devices_dir: str = "",
 ) -> dict[str, Any]:
     """All that a component is started with: its settings, its address, its folder, and for the gateway the others.
 
     `secret` is drawn anew for every stack; the tokens by which callers of the tools are known are made from it.
     """
     config: dict[str, Any] = {"name": target.name, "listen": listen, **target.settings}
+    config |= device_settings(topology, target, devices_dir)
     if target.role == "gateway":
         config |= {**gateway_upstreams(topology, address), "admin": admin_socket(data_dir)}
     if target.component in ("gateway", "tools"):

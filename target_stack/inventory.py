@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from target_stack.config import TargetSpec, Topology
+from target_stack.config import TargetSpec, Topology, device_of
+
+_WITH_EVENTS = ("gateway", "device")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class TargetView:
     admin: str | None = None
 
 
-def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None) -> dict[str, Any]:
+def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None, devices: str | None) -> dict[str, Any]:
     http = f"http://{view.address}" if view.spec.wire == "http" else None
     handles: dict[str, Any] = {"supervisor": str(supervisor)}
     if view.pids:
@@ -35,6 +37,8 @@ def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None) 
         handles["admin"] = view.admin
     if proxy_admin:
         handles["proxy"] = {"admin": proxy_admin, "name": view.spec.name}
+    if devices and (device := device_of(view.spec)):
+        handles["device"] = {"admin": devices, "id": device, "fidelity": "simulated device"}
     return {
         "name": view.spec.name,
         "role": view.spec.role,
@@ -45,7 +49,7 @@ def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None) 
         "address": view.address,
         "via": view.via,
         "metrics": f"{http}/metrics" if http else None,
-        "events": f"{http}/debug/events" if view.spec.role == "gateway" else None,
+        "events": f"{http}/debug/events" if view.spec.role in _WITH_EVENTS else None,
         "wire": view.spec.wire,
         "state": view.state,
         "holds": list(view.holds),
@@ -70,7 +74,8 @@ def inventory_record(
         "ready": ready,
         "weaknesses": list(weaknesses),
     }
-    targets = [_target_record(view, supervisor, proxy_admin) for view in views]
+    devices = next((view.address for view in views if view.spec.role == "device"), None)
+    targets = [_target_record(view, supervisor, proxy_admin, devices) for view in views]
     return {"version": 1, "stack": stack, "targets": targets, "faults_in_force": [], "run": None}
 
 

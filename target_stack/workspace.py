@@ -1,6 +1,7 @@
 """The supervisor's folders: the state folder that others read, and a scratch folder for data that dies with the stack.
 
-state folder (0700)   supervisor.pid (locked while we live), control.sock, inventory.json, scratch (a path), logs/
+state folder (0700)   supervisor.pid (locked while we live), control.sock, inventory.json, scratch (a path), logs/,
+                      devices/ (the register files of the simulated GPUs)
 scratch folder        below the system's temporary folder, because another user may have to reach into it
 """
 
@@ -46,6 +47,11 @@ class Workspace:
         """The record for the harness."""
         return self.state / "inventory.json"
 
+    @property
+    def devices(self) -> Path:
+        """Where the register files of the simulated GPUs are."""
+        return self.state / "devices"
+
     def log(self, name: str) -> Path:
         """Where a part's stdout and stderr go."""
         return self.state / "logs" / f"{name}.log"
@@ -61,6 +67,7 @@ class Workspace:
     def close(self) -> None:
         """Remove all but the logs, and let the next supervisor in."""
         _remove_tree(self.scratch)
+        _remove_tree(self.devices)
         _forget(self.state)
         (self.state / "supervisor.pid").unlink(missing_ok=True)
         os.close(self.lock)
@@ -130,6 +137,8 @@ def open_workspace(state: Path, account: Account | None) -> Workspace:
     _forget(state)
     for old in (state / "logs").glob("*.log"):
         old.unlink()
+    _remove_tree(state / "devices")
+    (state / "devices").mkdir(mode=0o700)
     base = base_folder(account, (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")))  # noqa: S108  # mkdtemp below
     scratch = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
     scratch.chmod(0o711)

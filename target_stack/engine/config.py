@@ -21,7 +21,8 @@ class EngineConfig:
     """What `main` is given. Times in seconds, sizes in tokens or KV blocks; None means without bound.
 
     `shutdown_timeout` is how long SIGTERM waits for open requests (0 aborts them). `slow_factor` stretches every step.
-    `adapters` are further model ids. Names that vLLM has as arguments mean what they mean there.
+    `adapters` are further model ids. `device` is the register file of its GPU.
+    Names that vLLM has as arguments mean what they mean there.
     """
 
     name: str
@@ -50,6 +51,10 @@ class EngineConfig:
     startup_delay_s: float = 0.0
     http_keep_alive_s: float = 5.0
     keep_alive_on_engine_death: bool = False
+    device: str | None = None
+    weights_bytes: int = 2 << 30
+    kv_block_bytes: int = 40 << 20
+    execute_model_timeout_s: float = 300.0
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:

@@ -11,27 +11,33 @@ silences every stream while the API server still answers; killing it breaks ever
 from __future__ import annotations
 
 import json
+import os
 import select
 import signal
 import socket
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from target_stack import process
+from target_stack.device.registers import Registers
 from target_stack.engine import text
 from target_stack.engine.config import EngineConfig
+from target_stack.engine.gpu import Gpu
 from target_stack.engine.kv_blocks import BlockPool, block_hashes
 from target_stack.engine.scheduler import Limits, Produced, Scheduler, Sequence, Step
 
 _READ_BYTES = 1 << 18
+_HANG_LOOK_S = 0.02
+_MEMORY_LOOK_S = 0.05
 
 
 class Core:
     """Messages in, steps out; knows neither sockets nor clocks."""
 
-    def __init__(self, config: EngineConfig) -> None:
-        """Start with an empty cache."""
+    def __init__(self, config: EngineConfig, blocks: int | None = None) -> None:
+        """Start with an empty cache of so many blocks, by default as many as the configuration wants."""
         self._config = config
         limits = Limits(
             max_num_seqs=config.max_num_seqs,
@@ -39,7 +45,7 @@ class Core:
             policy=config.scheduling_policy,
             prefix_caching=config.enable_prefix_caching,
         )
-        self._scheduler = Scheduler(limits, BlockPool(config.num_gpu_blocks, config.block_size))
+        self._scheduler = Scheduler(limits, BlockPool(blocks or config.num_gpu_blocks, config.block_size))
         self._answers: dict[str, text.Answer] = {}
         self._preemptions = 0
         self._began = 0.0
@@ -70,9 +76,13 @@ class Core:
         self._began = now
         return step, cost_s * self._config.slow_factor
 
+    def withhold(self, blocks: int) -> None:
+        """Do without so many blocks from now on: somebody else has the memory. Running requests give way."""
+        self._preemptions += self._scheduler.withhold(blocks)
+
     def wakes_at(self, now: float) -> float | None:
-        """When a request of a slow model id may take its next step; None when nothing waits for a time."""
-        return self._scheduler.wakes_at(now)
+        """When to look again without news: for a slow model id's next step, for memory that may come back."""
+        return now + _MEMORY_LOOK_S if self._scheduler.starved else self._scheduler.wakes_at(now)
 
     def finish(self, step: Step, now: float) -> dict[str, Any]:
         """The report of a step that ran until `now`."""
@@ -174,21 +184,23 @@ class _Wire:
 
 
 def run(config: EngineConfig, sock: socket.socket, parent: int) -> NoReturn:
-    """Be the core process until the API server goes away. Raises EOFError then, SystemExit never."""
+    """Be the core process until the API server goes away. Raises EOFError then, and GpuFailed when the GPU does."""
     process.die_with_parent(parent)
     process.set_title(f"{config.name} core")
     for number in (signal.SIGTERM, signal.SIGINT):  # the API server decides when the engine ends
         signal.signal(number, signal.SIG_IGN)
     time.sleep(config.startup_delay_s)
-    core, wire = Core(config), _Wire(sock)
-    wire.send({"ready": True})
+    gpu = Gpu(config, Registers.at(Path(config.device)) if config.device else Registers.private())
+    core, wire = Core(config, gpu.claim(os.getpid())), _Wire(sock)
+    wire.send({"ready": True, "num_gpu_blocks": gpu.blocks})
     while True:
-        _turn(core, wire)
+        _turn(core, wire, gpu)
 
 
-def _turn(core: Core, wire: _Wire) -> None:
+def _turn(core: Core, wire: _Wire, gpu: Gpu) -> None:
     """One step in real time, or one wait for work."""
     now = time.monotonic()
+    core.withhold(gpu.withheld)
     begun = core.begin(now)
     if begun is None:
         if core.changed:
@@ -196,11 +208,20 @@ def _turn(core: Core, wire: _Wire) -> None:
         _take(core, wire, until=core.wakes_at(now))
         return
     step, cost_s = begun
-    ends = now + cost_s
+    ends = now + cost_s / gpu.speed
     _take(core, wire, until=ends)  # at least once, so that a step of no cost cannot lock messages out
     while time.monotonic() < ends:
         _take(core, wire, until=ends)
+    _await_gpu(gpu)
+    gpu.worked(cost_s)
     wire.send(core.finish(step, time.monotonic()))
+
+
+def _await_gpu(gpu: Gpu) -> None:
+    """The step is done when the device says so: a hung one never does, and nothing else happens here meanwhile."""
+    began = time.monotonic()
+    while gpu.hangs(time.monotonic() - began):
+        time.sleep(_HANG_LOOK_S)
 
 
 def _take(core: Core, wire: _Wire, *, until: float | None) -> None:

@@ -30,12 +30,29 @@ class BlockPool:
         self._references = [0] * count
         self._hash_of: dict[int, bytes] = {}
         self._block_of: dict[bytes, int] = {}
+        self._withheld: list[int] = []
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(count))  # oldest first
 
     @property
     def usage(self) -> float:
-        """Share of blocks that some request holds, 0 to 1."""
-        return 1 - len(self._free) / len(self._references)
+        """Share of the blocks there are that some request holds, 0 to 1."""
+        count = len(self._references) - len(self._withheld)
+        return 1 - len(self._free) / count if count else 1.0
+
+    @property
+    def withheld(self) -> int:
+        """How many blocks are out of use."""
+        return len(self._withheld)
+
+    def withhold(self, count: int) -> bool:
+        """Take so many blocks out of use, or put some back; whether that many could be taken yet."""
+        while len(self._withheld) > count:
+            self._free[self._withheld.pop()] = None
+        while len(self._withheld) < count and self._free:
+            block = self._free.popitem(last=False)[0]
+            self._forget(block)
+            self._withheld.append(block)
+        return len(self._withheld) == count
 
     def blocks_for(self, tokens: int) -> int:
         """How many blocks hold so many tokens."""

@@ -121,6 +121,7 @@ class CoreLink(asyncio.Protocol):
         for line in lines:
             report = json.loads(line)
             if "ready" in report:
+                self._metrics.loaded(self._config, report["num_gpu_blocks"])
                 self.ready.set()
             else:
                 self._take(report)

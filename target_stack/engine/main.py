@@ -87,7 +87,9 @@ async def _serve(settings: EngineConfig, listener: socket.socket, connection: so
     metrics = Metrics(settings)
     _, link = await loop.create_connection(lambda: CoreLink(metrics, settings), sock=connection)
     if not await _first(terminated, link.died, link.ready):
-        return
+        if terminated.is_set():
+            return
+        raise SystemExit("RuntimeError: Engine core initialization failed. See root cause above.")
     api = Api(settings, link, metrics)
     runner = web.AppRunner(
         api.application(),

@@ -61,6 +61,11 @@ class Metrics:
         if report["tokens"]:
             self.step_tokens.observe(report["tokens"])
 
+    def loaded(self, config: EngineConfig, num_gpu_blocks: int) -> None:
+        """The core has found room for so many KV blocks."""
+        self._cache_info.children.clear()
+        self._cache_info.add(cache_config_labels(config, num_gpu_blocks), Number()).value = 1.0
+
     def prefilled(self, prompt_tokens: int, cached: int) -> None:
         """A request's first token is out, so its prompt is computed."""
         self.prompt_tokens.value += prompt_tokens
@@ -168,8 +173,8 @@ class Metrics:
         self.prefill_computed = self._histogram(
             name, tokens, "Prompt tokens computed per request, without cached ones."
         )
-        family = self._family("cache_config_info", "gauge", "Settings of the KV cache, as labels.")
-        family.add(cache_config_labels(config), Number()).value = 1.0
+        self._cache_info = self._family("cache_config_info", "gauge", "Settings of the KV cache, as labels.")
+        self.loaded(config, config.num_gpu_blocks)
 
     def _family(self, name: str, kind: str, text: str) -> Family[Any]:
         created = None if kind == "gauge" else self._created
@@ -227,9 +232,9 @@ _CACHE_DEFAULTS: Mapping[str, str] = {
 }
 
 
-def cache_config_labels(config: EngineConfig) -> dict[str, str]:
+def cache_config_labels(config: EngineConfig, num_gpu_blocks: int) -> dict[str, str]:
     """Every label of vLLM's info series; those without a meaning here stand at their default."""
-    tokens = config.num_gpu_blocks * config.block_size
+    tokens = num_gpu_blocks * config.block_size
     return {
         **_CACHE_DEFAULTS,
         "engine": "0",
@@ -238,6 +243,6 @@ def cache_config_labels(config: EngineConfig) -> dict[str, str]:
         "enable_prefix_caching": str(config.enable_prefix_caching),
         "kv_cache_max_concurrency": str(tokens / config.max_model_len),
         "kv_cache_size_tokens": str(tokens),
-        "num_gpu_blocks": str(config.num_gpu_blocks),
+        "num_gpu_blocks": str(num_gpu_blocks),
         "num_gpu_blocks_override": str(config.num_gpu_blocks),
     }

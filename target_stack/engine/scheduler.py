@@ -146,6 +146,19 @@ class Scheduler:
                 self.abort((each.sequence.id,))
         return produced
 
+    def withhold(self, blocks: int) -> int:
+        """Do without so many blocks; how many running requests had to give theirs up for it."""
+        preempted = 0
+        while not self.pool.withhold(blocks) and self.running:
+            self._preempt(self._victim())
+            preempted += 1
+        return preempted
+
+    @property
+    def starved(self) -> bool:
+        """Whether requests wait while blocks are withheld: nothing but their return would let them run."""
+        return bool(self.waiting and self.pool.withheld)
+
     def wakes_at(self, now: float) -> float | None:
         """The earliest time after `now` at which a stretched request may go on; None when there is none."""
         return min((each.ready_at for each in self._live.values() if each.ready_at > now), default=None)

@@ -35,6 +35,7 @@ def test_the_bundled_topology_has_the_promised_names_roles_and_nodes():
         ("vector-store", "vector-store", None),
         ("cache", "cache", None),
         ("tools", "tool", None),
+        ("devices", "device", None),
     ]
 
 
@@ -115,3 +116,14 @@ def test_the_components_accept_what_they_are_given_with_every_weakness(weaknesse
             assert getattr(GatewayConfig.from_config(config).fallback, "model", None) == fallback
         if component == "engine":
             assert EngineConfig.from_json(config).model == config["model"]
+
+
+def test_an_engine_and_the_device_process_share_the_register_file_of_its_gpu():
+    topology = load_topology()
+    engine, devices = topology.of_role("engine")[0], topology.of_role("device")[0]
+    made = [
+        component_config(topology, target, listen="127.0.0.1:1", address={}, data_dir="/d", devices_dir="/s")
+        for target in (engine, devices)
+    ]
+    assert made[0]["device"] == "/s/gpu-node-1-gpu0"
+    assert [each["path"] for each in made[1]["devices"]] == [f"/s/gpu-node-{number}-gpu0" for number in (1, 2, 3)]

@@ -31,6 +31,7 @@ def test_the_stack_says_what_it_is_and_whether_it_is_ready():
 
 
 def test_an_engine_has_all_its_handles():
+    devices = next(target for target in record()["targets"] if target["role"] == "device")
     assert record()["targets"][1] == {
         "name": "engine-a",
         "role": "engine",
@@ -49,6 +50,7 @@ def test_an_engine_has_all_its_handles():
             "supervisor": "/s/control.sock",
             "process_group": 11,
             "proxy": {"admin": "127.0.0.1:9", "name": "engine-a"},
+            "device": {"admin": devices["address"], "id": "gpu-node-1-gpu0", "fidelity": "simulated device"},
         },
     }
 
@@ -63,10 +65,15 @@ def test_valkey_speaks_the_redis_protocol():
     assert (cache["component"], cache["wire"], cache["metrics"]) == ("valkey", "redis", None)
 
 
-def test_only_the_gateway_tells_events():
-    assert [t["events"] is not None for t in record()["targets"]] == [True] + [False] * (
-        len(load_topology().targets) - 1
-    )
+def test_only_the_gateway_and_the_devices_tell_events():
+    assert [t["role"] for t in record()["targets"] if t["events"]] == ["gateway", "device"]
+
+
+def test_an_engine_says_which_device_it_runs_on_and_who_knows_it():
+    targets = {target["name"]: target for target in record()["targets"]}
+    device = targets["engine-a"]["handles"]["device"]
+    assert (device["id"], device["admin"]) == ("gpu-node-1-gpu0", targets["devices"]["address"])
+    assert "device" not in targets["gateway"]["handles"]
 
 
 def test_without_a_proxy_there_is_no_way_through_it():

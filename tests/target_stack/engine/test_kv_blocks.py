@@ -62,3 +62,14 @@ def test_free_blocks_that_would_be_shared_do_not_count_as_room():
     pool.release([block])
     assert pool.fits(1, [block])
     assert not pool.fits(2, [block])
+
+
+def test_withheld_blocks_are_in_nobodys_count_and_come_back():
+    pool = BlockPool(4, 16)
+    held = pool.allocate(1) or []
+    assert pool.withhold(3)
+    assert (pool.usage, pool.allocate(1)) == (1.0, None)
+    assert not pool.withhold(4)
+    pool.release(held)
+    assert pool.withhold(0)
+    assert (pool.usage, pool.withheld) == (0.0, 0)
