@@ -18,8 +18,6 @@ from target_stack.gateway.fallback import Answer
 from target_stack.gateway.metrics import CONTENT_TYPE
 from target_stack.gateway.policies.deadline import HEADER, Deadline
 from target_stack.gateway.policies.retry_budget import RESEND_HEADER, is_resend
-from target_stack.gateway.releases import HEADER as RELEASE_HEADER
-from target_stack.gateway.releases import Turn
 from target_stack.gateway.requests import (
     BODY_BYTES_MAX,
     ChatRequest,
@@ -29,6 +27,7 @@ from target_stack.gateway.requests import (
     priority_of,
 )
 from target_stack.gateway.retries import EngineFailure
+from target_stack.gateway.serving import Asked, served
 from target_stack.gateway.sse import DONE
 from target_stack.gateway.wiring import Gateway
 
@@ -136,50 +135,15 @@ def _begin(request: web.Request, limit_s: float, work: int = 0) -> Call:
 
 async def _answer(request: web.Request, ask: ChatRequest, call: Call, *, retrieve: bool) -> web.StreamResponse:
     gateway = request.app[GATEWAY]
-    async with gateway.doors.arrival.slot(call.priority, call.deadline.at):
-        with gateway.releases.turn(ask, call) as turn:
-            return await _answer_under(request, turn, call, retrieve=retrieve)
-
-
-async def _answer_under(request: web.Request, turn: Turn, call: Call, *, retrieve: bool) -> web.StreamResponse:
-    """The whole answer under one release."""
-    gateway, ask = request.app[GATEWAY], turn.ask
-    headers, degraded = {"x-trace-id": call.trace_id}, []
-    async with gateway.drain.bounded():
-        if retrieve:
-            try:
-                documents = await gateway.retrieval.documents(ask.question(), call)
-                ask, headers["x-documents"] = ask.with_context(documents), ",".join(name for name, _ in documents)
-            except DependencyDown:
-                degraded.append("no_retrieval")
-        answer, steps_down = await _first_answer(gateway, ask, call)
-    degraded += steps_down
-    try:
-        headers["x-served-by"] = answer.served_by
-        if not steps_down:
-            headers[RELEASE_HEADER] = turn.release.name
-        if degraded:
-            headers["x-degraded"] = ",".join(degraded)
-        now = gateway.telemetry.clock()
-        gateway.telemetry.metrics.ttft.observe(now - call.arrived)
-        turn.first_token(now, own=not steps_down)
+    asked = Asked(ask, call, request.headers, retrieve, gateway.releases.turn(ask, call))
+    async with served(gateway, asked) as answer:
+        headers = {"x-trace-id": call.trace_id, **answer.headers}
+        gateway.telemetry.metrics.ttft.observe(gateway.telemetry.clock() - call.arrived)
         send = _send_stream if ask.stream else _send_reply
-        async with gateway.doors.first_token.slot(call.priority, call.deadline.at):
-            return await send(request, answer, headers, turn)
-    finally:
-        await answer.close()
+        return await send(request, answer.answer, headers)
 
 
-async def _first_answer(gateway: Gateway, ask: ChatRequest, call: Call) -> tuple[Answer, tuple[str, ...]]:
-    try:
-        return await gateway.chain.answer(ask, call)
-    except EngineFailure as failure:
-        if failure.body is None:
-            raise bad_request("the engine refused the request", status=failure.status) from failure
-        raise GatewayError.passed_on(failure.status, failure.body) from failure
-
-
-async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, str], turn: Turn) -> web.StreamResponse:
+async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, str]) -> web.StreamResponse:
     gateway, response = request.app[GATEWAY], web.StreamResponse(headers=headers)
     response.content_type, response.charset = "text/event-stream", "utf-8"
     outcome = "degraded" if "x-degraded" in headers else "ok"
@@ -190,7 +154,6 @@ async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, 
                 async for frames in answer.frames():
                     if frames:
                         await response.write(b"".join([frame.raw for frame in frames]))
-                        turn.passed(frames)
             last = DONE
         except EngineFailure as failure:
             outcome, last = "broken", error_frame(str(failure), failure.kind)
@@ -201,20 +164,16 @@ async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, 
         await gateway.when_client_is_gone(answer)
         return response  # the outcome stays client_gone, and closing the answer stops the engine
     request[_OUTCOME] = outcome
-    if outcome != "broken":
-        turn.whole()
     return response
 
 
-async def _send_reply(request: web.Request, answer: Answer, headers: dict[str, str], turn: Turn) -> web.StreamResponse:
+async def _send_reply(request: web.Request, answer: Answer, headers: dict[str, str]) -> web.StreamResponse:
     assembler = Assembler()
     async for frames in answer.frames():
-        turn.passed(frames)
         for frame in frames:
             if frame.data is not None:
                 assembler.add(frame.data)
     request[_OUTCOME] = "degraded" if "x-degraded" in headers else "ok"
-    turn.whole()
     return web.json_response(assembler.reply(), headers=headers)
 
 

@@ -37,6 +37,12 @@ class GatewayError(Exception):
         error.body = body
         return error
 
+    def again(self) -> GatewayError:
+        """The same answer for another request, with headers of its own."""
+        twin = GatewayError.passed_on(self.status, self.body)
+        twin.headers = dict(self.headers)
+        return twin
+
 
 def error_body(message: str, kind: str, param: str | None, code: str | int) -> dict[str, Any]:
     """The error object."""

@@ -1,11 +1,11 @@
-"""The chain of answers: main replicas, then the small model, then a fixed text that hands over to people. Each step
-down is said.
+"""The chain of answers: main replicas, the small model, an answer that was kept, and a fixed text that hands over to
+people. Each step down is said.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -64,6 +64,10 @@ class CannedAnswer:
         return Frame(b"data: " + json.dumps(data).encode() + b"\n\n", data)
 
 
+Kept = Callable[[], Awaitable[Answer | None]]
+"""Looks for a kept answer to the request at hand."""
+
+
 class FallbackChain:
     """Walks down until somebody answers; somebody always does: at the end stands `canned_text`."""
 
@@ -73,20 +77,28 @@ class FallbackChain:
         self._canned_text = canned_text
         self._metrics = telemetry.metrics
 
-    async def answer(self, ask: ChatRequest, call: Call) -> tuple[Answer, tuple[str, ...]]:
+    async def answer(self, ask: ChatRequest, call: Call, kept: Kept | None = None) -> tuple[Answer, tuple[str, ...]]:
         """The answer and the words for `x-degraded`. Raises EngineFailure (rejected) when the request itself is at
         fault.
         """
         try:
             return await self._main.answer(ask, call), ()
         except NoAnswer:
-            return await self._fall_back(ask, call)
+            return await self._fall_back(ask, call, kept)
 
-    async def _fall_back(self, ask: ChatRequest, call: Call) -> tuple[Answer, tuple[str, ...]]:
+    async def _fall_back(self, ask: ChatRequest, call: Call, kept: Kept | None) -> tuple[Answer, tuple[str, ...]]:
         small = await self._small_answer(ask, call)
         if small is not None:
             self._metrics.fallback.add("fallback_model")
             return small, ("fallback_model",)
+        again = await kept() if kept else None
+        if again is not None:
+            self._metrics.fallback.add("semantic_cache")
+            return again, ("semantic_cache",)
+        return self.last_words(call)
+
+    def last_words(self, call: Call) -> tuple[Answer, tuple[str, ...]]:
+        """The end of the chain: what is said when nothing else is there in time."""
         self._metrics.fallback.add("canned")
         return CannedAnswer(call, self._canned_text), ("canned",)
 

@@ -113,6 +113,12 @@ class GatewayMetrics:
         )
         self.shed = Counter("gateway_shed_total", "Refused before any work: queue, drain, retry_budget.", ("reason",))
         self.fallback = Counter("gateway_fallback_total", "Answers from further down the fallback chain.", ("reason",))
+        self.cache_requests = Counter(
+            "gateway_cache_requests_total", "Looks for a kept answer; off: the caller asked for none.", ("result",)
+        )
+        self.single_flight_followers = Counter(
+            "gateway_single_flight_followers_total", "Requests that shared an answer which was under way for another."
+        )
         self.probes = Counter("gateway_probes_total", "One-token probes of ejected replicas.", ("replica", "result"))
         self.release_answers = Counter(
             "gateway_release_answers_total",
@@ -130,6 +136,8 @@ class GatewayMetrics:
             self.upstream_calls,
             self.shed,
             self.fallback,
+            self.cache_requests,
+            self.single_flight_followers,
             self.probes,
             self.release_answers,
             self.release_tokens,

@@ -52,6 +52,18 @@ class ChatRequest:
         asked = self.fields.get("max_completion_tokens") or self.fields.get("max_tokens") or _USUAL_ANSWER_TOKENS
         return prompt + self.choices * int(asked)
 
+    @property
+    def wants_counts(self) -> bool:
+        """Whether the reply must count its tokens: a stream does so only when asked."""
+        return not self.stream or bool((self.fields.get("stream_options") or {}).get("include_usage"))
+
+    def with_counts(self) -> ChatRequest:
+        """The same request with the tokens counted."""
+        if self.wants_counts:
+            return self
+        options = {**(self.fields.get("stream_options") or {}), "include_usage": True}
+        return replace(self, fields={**self.fields, "stream_options": options})
+
     def question(self) -> str:
         """Text of the last user message. Raises GatewayError when there is none."""
         for place, message in reversed(list(enumerate(self.fields["messages"]))):

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 import aiohttp
 
 from target_stack.gateway.admission import Admission, Doors, doors
+from target_stack.gateway.cache.answers import AnswerCache
+from target_stack.gateway.cache.client import CacheClient
+from target_stack.gateway.cache.flights import Flights
 from target_stack.gateway.config import GatewayConfig, Upstream
 from target_stack.gateway.dependency import Dependency
 from target_stack.gateway.dispatch import Dispatcher
@@ -58,6 +61,8 @@ class Gateway:
     budget: RetryBudgetPolicy
     releases: ReleaseBook
     repeater: Repeater
+    flights: Flights
+    answers: AnswerCache | None
 
     def able(self) -> bool:
         """Whether any engine, main or small, can be asked."""
@@ -87,10 +92,15 @@ async def open_gateway(
         try:
             yield gateway
         finally:
-            watch.cancel()
-            await asyncio.wait({watch})
-            if not watch.cancelled():
-                watch.result()  # a watch that broke is not passed over in silence
+            await _end(watch)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel a task for good; one that broke is not passed over in silence."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.result()
 
 
 class _Builder:
@@ -142,6 +152,8 @@ class _Builder:
             budget=self.budget,
             releases=self._releases(),
             repeater=repeater,
+            flights=self._flights(),
+            answers=self._answers(embedder),
         )
 
     def _releases(self) -> ReleaseBook:
@@ -149,6 +161,22 @@ class _Builder:
         path = config.data_dir / FILE if config.data_dir else None
         rules = Rules(policies.canary, policies.release, config.model)
         return ReleaseBook(read_releases(path, config.release), rules, self._telemetry, keep_in(path))
+
+    def _flights(self) -> Flights:
+        flights = Flights(self._telemetry.metrics.single_flight_followers.add)
+        self._stack.push_async_callback(flights.close)
+        return flights
+
+    def _answers(self, embedder: Service | None) -> AnswerCache | None:
+        settings, address = self._policies.cache, self._config.cache
+        if address is None:
+            return None
+        client = CacheClient(address, self._policies.side_calls)
+        self._stack.push_async_callback(client.close)
+        store = Dependency("cache", self._policies, settings.call_s, self._telemetry)
+        answers = AnswerCache((store, client), embedder, settings, self._policies.deadline, self._telemetry)
+        self._stack.push_async_callback(_end, asyncio.create_task(answers.keep_fresh()))
+        return answers
 
     def _small_dispatcher(self, pool: ReplicaPool) -> Dispatcher:
         # One try: the small model is itself the second chance.
@@ -242,3 +270,5 @@ def _dependencies(gateway: Gateway) -> Iterator[Dependency]:
         yield gateway.tools.dependency
     if isinstance(gateway.retrieval, Retrieval):
         yield gateway.retrieval.store
+    if gateway.answers is not None:
+        yield gateway.answers.store

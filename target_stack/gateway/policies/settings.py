@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from target_stack.gateway.policies.answers import AnswerSettings
 from target_stack.gateway.policies.autoscale import AutoscaleSettings
+from target_stack.gateway.policies.caching import CacheSettings, SingleFlightSettings
 from target_stack.gateway.policies.canary import CanarySettings
 from target_stack.gateway.policies.hedge import HedgeSettings
 from target_stack.gateway.policies.limiter import LimiterSettings
@@ -155,6 +156,8 @@ class PolicySettings:
     canary: CanarySettings = field(default_factory=CanarySettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     tool_key: ToolKey = "per_request"
+    cache: CacheSettings = field(default_factory=CacheSettings)
+    single_flight: SingleFlightSettings = field(default_factory=SingleFlightSettings)
     side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
     drain: DrainSettings = field(default_factory=DrainSettings)
