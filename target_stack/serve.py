@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-COMPONENTS = ("engine", "gateway", "embedder", "tools", "device")
+COMPONENTS = ("engine", "gateway", "embedder", "tools", "agent", "device")
 _BAD_INPUT = 64
 
 

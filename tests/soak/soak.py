@@ -19,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "system"), str(HERE.parent / "spec")]
 
+from agent import AGENT
 from breaking import KILLS, SIGNALS
 from clone import CLONE
 from drill import ROOT
@@ -32,7 +33,7 @@ def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
     quick = (POLICIES, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
     long = (SIGNALS, KILLS, CONTROL, missions(folder / "runs"), injection(folder / "runs"), WEAKNESSES)
-    return (*quick, CLONE, *long)
+    return (*quick, AGENT, CLONE, *long)
 
 
 def table(scores: Sequence[Score]) -> str:

@@ -14,7 +14,7 @@ def test_a_config_is_json_text_or_a_file(tmp_path):
 
 
 def test_an_unknown_component_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="no component named 'engin'; there are engine, gateway, embedder, tools"):
+    with pytest.raises(ValueError, match="no component named 'engin'; there are engine, gateway, embedder, tools, agent"):
         component_main("engin")
 
 
@@ -26,6 +26,6 @@ def test_senseless_arguments_end_with_64_and_say_how(arguments, capsys):
     assert "usage: python -m target_stack.serve COMPONENT" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("component", ["embedder", "tools"])
+@pytest.mark.parametrize("component", ["embedder", "tools", "agent"])
 def test_a_component_has_a_main(component):
     assert callable(component_main(component))
