@@ -11,11 +11,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-Kind = Literal["chat", "json"]
-"""What a whole answer looks like: `chat` has choices with finish reasons, `json` is any JSON object (embeddings,
-tools).
+Kind = Literal["chat", "task", "json"]
+"""What a whole answer looks like: `chat` has choices with finish reasons, `task` is an agent's task that was done or
+handed over to a person, `json` is any JSON object (embeddings, tools).
 """
 
+GOOD_STATES = frozenset({"done", "handed_over"})
 GOOD_FINISHES = frozenset({"stop", "length", "tool_calls"})
 DONE = b"[DONE]"
 
@@ -32,6 +33,7 @@ class Answer:
         self._pieces = 0
         self._arguments: dict[tuple[int, int], str] = {}  # of each tool call: choice, call
         self._whole = False
+        self._state = ""
         self.done = False
         self.error = False
         self.malformed = False
@@ -48,8 +50,10 @@ class Answer:
 
     @property
     def finished(self) -> bool:
-        """Every choice that began gave a good finish reason (a `json` answer: it came whole)."""
-        if self._kind == "json":
+        """Every choice that began gave a good finish reason (a `json` answer: it came whole; a task: it came to an end
+        that leaves nobody alone).
+        """
+        if self._kind != "chat":
             return self._whole
         return bool(self._finishes) and all(reason in GOOD_FINISHES for reason in self._finishes.values())
 
@@ -60,6 +64,8 @@ class Answer:
             return "error_frame"
         if self.malformed:
             return "malformed"
+        if not self.finished and self._kind == "task":
+            return f"state_{self._state}"
         if not self.finished:
             bad = sorted(str(reason) for reason in self._finishes.values() if reason and reason not in GOOD_FINISHES)
             return f"finish_{bad[0]}" if bad else "no_finish_reason"
@@ -90,11 +96,21 @@ class Answer:
             return False
         if self._kind == "chat":
             return self._frame(frame, "message")
+        if self._kind == "task":
+            return self._task(frame)
         self._whole = True
         self.error = bool(frame.get("error"))
         says_something = bool(frame) and frame.get("data") != []  # embeddings without a vector are empty
         self._text.append(data.decode(errors="replace") if says_something else "")
         return says_something
+
+    def _task(self, frame: Mapping[str, Any]) -> bool:
+        """Take an agent's task; true when it brought an answer."""
+        self.error = bool(frame.get("error"))
+        self._state, answer = str(frame.get("state", "")), frame.get("answer")
+        self._whole = self._state in GOOD_STATES
+        self._text.append(answer if isinstance(answer, str) else "")
+        return bool(self.text.strip())
 
     def _frame(self, frame: Mapping[str, Any], part: str) -> bool:
         if frame.get("error"):

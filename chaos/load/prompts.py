@@ -1,7 +1,8 @@
 """What is asked: prompt sets with known right answers, and the HTTP request that each makes of a route.
 
-A set is a JSON-lines file, one prompt a line: `{"id", "question", "expect"?: [...], "document"?}` or
-`{"id", "tool", "arguments", "expect"?}`. It is looked for in the project of the experiment first, then among ours.
+A set is a JSON-lines file, one prompt a line: `{"id", "question", "expect"?: [...], "document"?}`, for agents
+`{"id", "task", "question", "expect"?}` where `task` is the kind, for tools `{"id", "tool", "arguments", "expect"?}`. It
+is looked for in the project of the experiment first, then among ours.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ class PromptError(ValueError):
 
 @dataclass(frozen=True)
 class Prompt:
-    """One question, or one tool call where `tool` is given, with the texts that a right answer contains."""
+    """One question (for an agent: a task of this kind), or one tool call where `tool` is given, with the texts that a
+    right answer contains.
+    """
 
     id: str
     question: str = ""
     expect: tuple[str, ...] = ()
     document: str | None = None
+    task: str | None = None
     tool: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
@@ -82,6 +86,7 @@ def _from_json(record: Mapping[str, Any], where: str) -> Prompt:
         question=str(record.get("question", "")),
         expect=(expect,) if isinstance(expect, str) else tuple(str(text) for text in expect),
         document=record.get("document"),
+        task=record.get("task"),
         tool=record.get("tool"),
         arguments=dict(record.get("arguments", {})),
     )

@@ -18,7 +18,8 @@ from chaos.load.prompts import Prompt, PromptError
 from chaos.ports import Entropy
 from chaos.spec.model import Load
 
-_PATHS = {"chat": "/v1/chat/completions", "rag": "/v1/rag", "embeddings": "/v1/embeddings"}
+_PATHS = {"chat": "/v1/chat/completions", "rag": "/v1/rag", "embeddings": "/v1/embeddings", "agent": "/v1/agent"}
+_NEEDS = {"tools": "tool", "agent": "task"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def plan_load(load: Load, prompts: tuple[Prompt, ...], seed: int, entropy: Entro
 
 
 def _check(load: Load, prompts: tuple[Prompt, ...]) -> None:
-    wanted = "tool" if load.route == "tools" else "question"
+    wanted = _NEEDS.get(load.route, "question")
     for prompt in prompts:
         if not getattr(prompt, wanted):
             raise PromptError(
@@ -80,10 +81,13 @@ def http_request(load: Load, request: PlannedRequest, attempt: int) -> HttpReque
     """The request of one attempt. A resend keeps the trace id and has a span and a request id of its own."""
     span = hashlib.sha256(f"span/{request.trace_id}/{attempt}".encode()).hexdigest()[:16]
     path = f"/v1/tools/{request.prompt.tool}" if load.route == "tools" else _PATHS[load.route]
+    # Accepted tasks go on without their client, so a resend must find its own task again.
+    keyed = {"idempotency-key": request.trace_id} if load.route == "agent" else {}
     return HttpRequest(
         method="POST",
         path=path,
         headers={
+            **keyed,
             "content-type": "application/json",
             "traceparent": f"00-{request.trace_id}-{span}-01",  # W3C Trace Context, version 00, sampled
             "x-request-id": f"{request.trace_id[:24]}-{attempt}",
@@ -97,6 +101,8 @@ def _body(load: Load, prompt: Prompt) -> Mapping[str, Any]:
     """OpenAI request shapes; usage is asked for, because the number of stream chunks is not the number of tokens."""
     if load.route == "tools":
         return prompt.arguments
+    if load.route == "agent":
+        return {"kind": prompt.task, "goal": prompt.question}
     named = {} if load.model is None else {"model": load.model}
     if load.route == "embeddings":
         return {**named, "input": [prompt.question]}

@@ -20,6 +20,7 @@ from chaos.spec.model import Load
 
 LONGEST_BODY = 16 * 2**20
 
+_KINDS: Mapping[str, Kind] = {"chat": "chat", "rag": "chat", "agent": "task"}
 _End = Literal["ended", "broken", "timeout", "ours"]
 
 
@@ -38,7 +39,7 @@ class Question:
         """The question that a request of this load puts."""
         return cls(
             intended_s=intended_s,
-            kind="chat" if load.route in ("chat", "rag") else "json",
+            kind=_KINDS.get(load.route, "json"),
             expect=expect,
             ttft_s=None if load.slo.ttft is None else float(load.slo.ttft),
             e2e_s=None if load.slo.e2e is None else float(load.slo.e2e),

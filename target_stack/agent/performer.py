@@ -50,10 +50,10 @@ class RealPerformer:
         raise TypeError(f"{type(command).__name__} is not performed but stored")
 
     def _paid(self, event: Event, task: Task) -> Event:
-        """First tries fill the budget, another try must be there."""
-        if task.attempt == 1:
-            self._budget.first_try()
-        if not isinstance(event, Unanswered) or task.attempt >= self._most_tries or self._budget.take_retry():
+        """An answer to a first try earns, another try is paid for. A tool call counts as a call without work."""
+        if not isinstance(event, Unanswered) and task.attempt == 1:
+            self._budget.succeeded(0)
+        if not isinstance(event, Unanswered) or task.attempt >= self._most_tries or self._budget.take_retry(0):
             return event
         return Unanswered(event.reason, event.lost, affordable=False)
 

@@ -15,6 +15,7 @@ from chaos.units import Rate
 
 QUESTIONS = tuple(Prompt(f"q{n}", question=f"Question {n}?") for n in range(20))
 CHAT = {"messages", "max_tokens", "stream", "stream_options"}
+TASKS = (Prompt("a", question="The kettle of B-1003 leaks.", task="complaint"),)
 TOOLS = (Prompt("t", tool="order_status", arguments={"order": "B-1"}),)
 
 
@@ -58,6 +59,7 @@ def test_a_resend_keeps_the_trace_and_changes_span_and_request_id():
         ("chat", QUESTIONS, "/v1/chat/completions", CHAT),
         ("rag", QUESTIONS, "/v1/rag", CHAT),
         ("embeddings", QUESTIONS, "/v1/embeddings", {"input"}),
+        ("agent", TASKS, "/v1/agent", {"kind", "goal"}),
         ("tools", TOOLS, "/v1/tools/order_status", {"order"}),
     ],
 )
@@ -81,7 +83,14 @@ def test_no_stream_means_no_stream_options():
     assert "stream_options" not in json.loads(http_request(made.load, made.requests[0], 1).body)
 
 
-@pytest.mark.parametrize(("route", "prompts"), [("rag", TOOLS), ("tools", QUESTIONS)])
+@pytest.mark.parametrize(("route", "prompts"), [("rag", TOOLS), ("tools", QUESTIONS), ("agent", QUESTIONS)])
 def test_prompts_that_do_not_fit_the_route_are_refused(route, prompts):
     with pytest.raises(PromptError, match=route):
         plan(route=route, prompts=prompts)
+
+
+def test_a_task_keeps_its_key_over_resends_so_that_it_is_one_task():
+    made = plan(route="agent", prompts=TASKS)
+    first, second = (http_request(made.load, made.requests[0], attempt).headers for attempt in (1, 2))
+    assert first["idempotency-key"] == second["idempotency-key"] == made.requests[0].trace_id
+    assert "idempotency-key" not in http_request(plan().load, plan().requests[0], 1).headers

@@ -202,6 +202,26 @@ def test_an_answer_of_tools_cut_in_the_middle_failed():
     assert watch(b'{"sta', headers=JSON, kind="json", end="cut").outcome() == ("failed", "cut")
 
 
+@pytest.mark.parametrize(
+    ("task", "headers", "expected"),
+    [
+        ({"state": "done", "answer": "Your ticket is T-4."}, {}, ("good", "")),
+        (
+            {"state": "handed_over", "answer": "A person helps."},
+            {"x-degraded": "handed_over"},
+            ("degraded", "handed_over"),
+        ),
+        ({"state": "failed", "answer": "There is no such order."}, {}, ("failed", "state_failed")),
+        ({"state": "running", "answer": ""}, {}, ("failed", "state_running")),
+        ({"state": "done", "answer": " "}, {}, ("failed", "empty")),
+        ({}, {}, ("failed", "state_")),
+    ],
+)
+def test_a_task_is_served_when_it_was_done_or_a_person_took_it(task, headers, expected):
+    body = json.dumps(task).encode()
+    assert expected == watch(body, headers=JSON | headers, kind="task").outcome()
+
+
 def test_a_question_carries_the_bounds_of_its_load():
     load = Load(name="c", route="tools", rate=Rate(1), slo=Slo(ttft=Duration(0.5), e2e=Duration(2)))
     assert Question(3.0, "json", ("x",), 0.5, 2.0) == Question.of(load, 3.0, ("x",))

@@ -64,6 +64,15 @@ class Model(BaseHTTPRequestHandler):
         """Silent."""
 
 
+class ModelServer(ThreadingHTTPServer):
+    """Does not mind callers that die."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Silent."""
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -230,8 +239,7 @@ def children(pid: int) -> list[int]:
 def agents(folder: Path, **settings: Any) -> Iterator[Agents]:
     """Tools, a model and agents, all gone afterwards."""
     found = Agents(folder, settings)
-    model = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    model.daemon_threads = True
+    model = ModelServer(("127.0.0.1", 0), Model)
     threading.Thread(target=model.serve_forever, daemon=True).start()
     found.model_at = f"127.0.0.1:{model.server_port}"
     identities = {name: {"token_sha256": token_hash(f"{name}-token"), "tools": t} for name, t in TOOLS_OF.items()}
