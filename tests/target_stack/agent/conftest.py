@@ -111,6 +111,10 @@ class World:
                 self.deaths += 1
                 self.live()
 
+    def step(self) -> None:
+        """One task goes on until it waits, or time passes."""
+        asyncio.run(self._turn())
+
     async def _work(self, end: float) -> None:
         while self.store.newest("open", 1):
             assert self.now < end, f"still open: {self.store.newest('open', 9)}"
@@ -203,3 +207,21 @@ def world(tmp_path):
 def waits():
     """The class, for tests that change one of them."""
     return Waits
+
+
+@pytest.fixture
+def hands():
+    """`hands(world)` performs against its ledger; `refuses` is a tool that says no, `sleeps` agents that never act."""
+
+    def make(place: World, *, refuses: str = "", sleeps: tuple[str, ...] = ()) -> Any:
+        class Hands(_Hands):
+            async def perform(self, command, task, limit_s):
+                if task.agent in sleeps:
+                    await asyncio.sleep(3600)
+                if isinstance(command, CallTool) and command.tool == refuses:
+                    return Refused("permission_denied")
+                return self._done(command, task)
+
+        return Hands(place)
+
+    return make
