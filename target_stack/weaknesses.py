@@ -116,6 +116,18 @@ WEAKNESSES = (
         "gateway",
         _with(canned_text=""),
     ),
+    Weakness(
+        "canary_without_length_guard",
+        "A new release is judged by errors and first tokens alone: one that talks for ever goes to everybody.",
+        "gateway",
+        _with(policies={"canary": {"length_guard": "none"}}),
+    ),
+    Weakness(
+        "rollback_splits_triple",
+        "A rollback takes the model back and forgets the configuration: everybody gets a mixture that nobody tested.",
+        "gateway",
+        _with(policies={"release": {"rollback": "model"}}),
+    ),
 )
 
 

@@ -13,6 +13,7 @@ from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
+from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_stall import StreamStall
 
@@ -24,6 +25,7 @@ FAULTS: tuple[type[Fault], ...] = (
     Noop,
     ProcessKill,
     ProcessStall,
+    ReleaseCanary,
     StreamCut,
     StreamStall,
 )

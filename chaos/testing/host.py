@@ -11,6 +11,7 @@ Use it inside `chaos.testing.clock.run_virtual`.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from chaos.inventory import Target
 from chaos.ports import ConnectResult, Host, HttpReply, Wire
 from chaos.testing.clock import VirtualClock
 from chaos.testing.recording import Recording
+from chaos.testing.releases import FakeReleases
 from chaos.testing.serving import FakeServing
 from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
 
@@ -97,6 +99,7 @@ class InMemoryHttp:
         """Serves the supervisor's socket, the proxy's admin port, `pages`, and what the targets serve."""
         self.pages: dict[str, HttpReply] = {}
         self.trouble: dict[str, HttpReply] = {}
+        self.releases: list[FakeReleases] = []
         self._supervisor = supervisor
         self._proxy = proxy
         self._serving = serving
@@ -109,6 +112,9 @@ class InMemoryHttp:
                 return answer
         if url in self.pages:
             return self.pages[url]
+        for gateway in self.releases:
+            if said := gateway.answer(method, url, json):
+                return said
         socket, admin = f"unix://{self._supervisor.socket}:", f"http://{self._proxy.admin}"
         if url.startswith(socket) and not self._supervisor.absent:
             return self._supervisor.answer(method, url.removeprefix(socket), json)
@@ -146,6 +152,14 @@ class InMemoryHost:
         handles = {"supervisor": self.supervisor.socket, "proxy": {"admin": self.proxy.admin, "name": name}}
         self.proxy.add(name, listen=via, upstream=address)
         return self.supervisor.add(Target(name, role, node, (), address, via, wire=wire, handles=handles), processes)
+
+    def add_gateway(self, name: str = "gateway") -> Target:
+        """Start a gateway that has releases."""
+        made, admin = self.add_target(name, "gateway"), f"/run/stack/{name}.sock"
+        known = self.supervisor.targets[name]
+        known.record = dataclasses.replace(made, handles={**made.handles, "admin": admin})
+        self.http.releases.append(FakeReleases(admin, made.address))
+        return known.record
 
     def target(self, name: str) -> Target:
         """Its record as it is now."""

@@ -13,6 +13,7 @@ from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
+from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_stall import StreamStall
 from chaos.settings import settings_of
@@ -37,6 +38,10 @@ EXAMPLES: tuple[Fault, ...] = (
     StreamCut(after_events=0, ending="clean", share=Ratio(0.2)),
     StreamStall(),
     StreamStall(after_events=0, share=Ratio(0.2)),
+)
+RELEASES = (
+    ReleaseCanary(model="brownout-chat-v2-long"),
+    ReleaseCanary(code="2", system_prompt="Be brief.", max_tokens=90, min_tokens=60),
 )
 
 
@@ -70,8 +75,19 @@ def test_a_kill_that_the_supervisor_answers_keeps_the_contract_of_passing_harm()
     _check(ProcessKill(restart="supervisor"), targets=1, lasting=False)
 
 
+@pytest.mark.parametrize("targets", [1, 2])
+@pytest.mark.parametrize("fault", RELEASES, ids=repr)
+def test_a_canary_keeps_the_contract_of_harm_that_the_stack_may_end_itself(fault: Fault, targets: int) -> None:
+    async def main() -> None:
+        world = InMemoryHost()
+        gateways = tuple(world.add_gateway(f"gateway-{number}") for number in range(targets))
+        await check_fault(fault, gateways, world.host, lasting=False)
+
+    run_virtual(main)
+
+
 def test_every_kind_of_the_catalogue_has_an_example_here() -> None:
-    assert {fault.kind for fault in FAULTS} == {example.kind for example in EXAMPLES}
+    assert {fault.kind for fault in FAULTS} == {example.kind for example in (*EXAMPLES, *RELEASES)}
 
 
 def test_the_catalogue_finds_a_fault_by_the_word_that_names_its_file_and_class() -> None:

@@ -34,6 +34,8 @@ CATCHES = (
     Catch("queue_unbounded", "load/overload", "the line stays short"),
     Catch("fallback_not_wired", "engine/all_replicas_lost", "the small model answers"),
     Catch("canned_text_empty", "engine/no_model_left", "users get something to read"),
+    Catch("canary_without_length_guard", "deploy/bad_canary", "taken back for its length"),
+    Catch("rollback_splits_triple", "deploy/rollback", "the triple is whole"),
 )
 
 

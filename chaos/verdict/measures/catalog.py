@@ -9,6 +9,7 @@ from chaos.verdict.measures.itl import Itl
 from chaos.verdict.measures.load_lateness import LoadLateness
 from chaos.verdict.measures.measure import Estimator
 from chaos.verdict.measures.metric import Metric
+from chaos.verdict.measures.output_length import OutputLength
 from chaos.verdict.measures.recall import Recall
 from chaos.verdict.measures.recovery_time import RecoveryTime
 from chaos.verdict.measures.requests_running import RequestsRunning
@@ -26,6 +27,7 @@ MEASURES: tuple[type[Estimator], ...] = (
     Itl,
     E2e,
     StreamIntegrity,
+    OutputLength,
     Recall,
     RetryAmplification,
     RecoveryTime,

@@ -30,6 +30,7 @@ class Event:
     of: str = setting("what the delay counts from: NAME.start or NAME.end of a fault")
     dependency: str | None = setting("only events of this dependency", default=None)
     replica: str | None = setting("only events of this replica", default=None)
+    reason: str | None = setting("only events with this reason, such as output_length", default=None)
 
     def carried_bound(self) -> Bound:
         """The claim is part of the settings."""
@@ -60,10 +61,11 @@ class Event:
             told.get("name") == self.event
             and self.dependency in (None, told.get("dependency"))
             and self.replica in (None, told.get("replica"))
+            and self.reason in (None, told.get("reason"))
         )
 
     def _words(self) -> str:
-        who = ", ".join(part for part in (self.dependency, self.replica) if part)
+        who = ", ".join(part for part in (self.dependency, self.replica, self.reason) if part)
         return f"{self.event} ({who})" if who else self.event
 
 

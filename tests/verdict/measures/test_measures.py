@@ -19,6 +19,7 @@ from chaos.verdict.measures.itl import Itl
 from chaos.verdict.measures.load_lateness import LoadLateness
 from chaos.verdict.measures.measure import Estimator
 from chaos.verdict.measures.metric import Metric
+from chaos.verdict.measures.output_length import OutputLength
 from chaos.verdict.measures.recall import Recall
 from chaos.verdict.measures.recovery_time import RecoveryTime, from_slices
 from chaos.verdict.measures.requests_running import RequestsRunning
@@ -83,6 +84,15 @@ def test_an_answer_that_began_must_end_whole_or_with_an_error_frame() -> None:
     assert (
         estimate(StreamIntegrity(), changed(HURT, first_token_s=None)).missing == "no answers that began in this window"
     )
+
+
+def test_output_length_is_that_of_whole_answers_relative_to_the_baseline() -> None:
+    assert estimate(OutputLength(), HURT).value == 1.0
+    longer = estimate(OutputLength(), changed(HURT, tokens=15))
+    assert longer.value == pytest.approx(3.0)
+    assert longer.interval == (pytest.approx(3.0), pytest.approx(3.0))
+    assert "15.0 tokens an answer, 5.0 in the baseline" in longer.detail
+    assert estimate(OutputLength(), changed(HURT, outcome="failed")).missing is not None
 
 
 def test_a_failed_request_with_a_known_answer_is_a_wrong_answer() -> None:
@@ -288,7 +298,8 @@ def test_an_engine_that_fell_silent_may_hide_requests() -> None:
 
 def test_the_catalog_is_whole_and_described() -> None:
     names = "success_ratio degraded_ratio shed_ratio ttft itl e2e recall retry_amplification recovery_time event metric"
-    assert set(names.split()) | {"requests_running", "load_lateness", "stream_integrity"} == set(by_name())
+    more = {"requests_running", "load_lateness", "stream_integrity", "output_length"}
+    assert set(names.split()) | more == set(by_name())
     Catalog((), MEASURES)
     for measure in MEASURES:
         assert measure.summary
