@@ -46,6 +46,7 @@ bench: setup
 	@$(BIN)/python benchmarks/load.py
 	@$(BIN)/python benchmarks/injection.py
 	@$(BIN)/python benchmarks/proxy.py
+	@$(BIN)/python benchmarks/limiter.py
 
 tools:
 	@echo "tools: no peers are built yet; the issues on the proxy and on clusters fill this target"

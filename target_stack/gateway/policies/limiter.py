@@ -8,6 +8,15 @@ to, it grows by the square root of itself; the more they lag behind, the more it
 has been slow for long becomes the measure of all.
 
 Whichever it is, an engine that says it is busy shrinks the limit.
+
+`aimd` is the default by measurement (benchmarks/limiter.py, modelled engines of the bundled stack, one seed):
+
+    goodput / p50 of the first token    1.0 x capacity    1.4 x            2.0 x            4 x slower for 10 s
+    aimd                                97 %,  97 ms      101 %, 361 ms    102 %, 417 ms    106 %, 213 ms
+    gradient                            91 %,  28 ms       91 %, 103 ms     91 %, 231 ms     48 %, 206 ms
+
+`gradient` buys earlier first tokens with a tenth of the goodput, and takes a slow time for congestion. Both refuse in
+0 ms at the 99th percentile up to twice the capacity.
 """
 
 from __future__ import annotations

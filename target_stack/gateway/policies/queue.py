@@ -11,8 +11,7 @@
   never starved and never takes more than that share from waiting interactive work. A full queue displaces its
   youngest batch entry for an interactive one.
 
-First come, first served within a class. Newest first while the line stands was tried (benchmarks/limiter.py has the
-load): the door keeps the line so short that order changes nothing that users feel.
+First come, first served within a class: the door keeps the line so short that newest-first would change little.
 
 The queue holds opaque tickets; whoever drives it starts the work and tells shed callers. Every ticket that is offered
 leaves exactly once: taken, shed, or removed.
@@ -39,8 +38,8 @@ class QueueSettings:
     classes: Literal["two", "one"] = "two"
     capacity: int = 64
     wait_s: float = 1.0  # a user waits no longer
-    backed_up_wait_s: float = 0.05  # a user who must expect to wait longer is refused while the line stands
-    backed_up_after_s: float = 0.1
+    backed_up_wait_s: float = 0.1  # a user who must expect to wait longer is refused while the line stands
+    backed_up_after_s: float = 0.5
     deadline_share: float = 0.5
     batch_wait_s: float = 5.0
     batch_aging_s: float = 0.5

@@ -15,7 +15,7 @@ from target_stack.gateway.policies.queue import Priority
 class SlotSettings:
     """`batch_most` is the share of the limit that batch work may hold; 1 keeps nothing back for users."""
 
-    batch_most: float = 0.75
+    batch_most: float = 0.5
 
 
 class Slots:

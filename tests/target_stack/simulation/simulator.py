@@ -236,12 +236,13 @@ class Simulation:
             raise gateway.admission.refuse("retry_budget")
         deadline = Deadline.of(clock(), gateway.config.policies.deadline.total_s)
         call = Call(_TRACE, clock(), deadline, request.priority, "1" * 16, resend=resend)
-        async with gateway.admission.slot(call.priority, call.deadline.at):
+        async with gateway.doors.arrival.slot(call.priority, call.deadline.at):
             answer, degraded = await gateway.chain.answer(ask, call)
             try:
                 request.first_token_s = clock() - START - request.at
-                async for _ in answer.frames():
-                    pass
+                async with gateway.doors.first_token.slot(call.priority, call.deadline.at):
+                    async for _ in answer.frames():
+                        pass
             finally:
                 await answer.close()
         request.outcome, request.why = ("degraded" if degraded else "good"), ",".join(degraded)
