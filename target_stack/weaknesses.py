@@ -128,6 +128,12 @@ WEAKNESSES = (
         "gateway",
         _with(policies={"release": {"rollback": "model"}}),
     ),
+    Weakness(
+        "kv_reference_reused",
+        "The engine finds cached blocks by their position alone and serves another prompt's: the wrong person's words.",
+        "engine",
+        _with(prefix_hash="position_only"),
+    ),
 )
 
 

@@ -37,6 +37,7 @@ class EngineConfig:
     num_gpu_blocks: int = 512
     block_size: int = 16
     enable_prefix_caching: bool = True
+    prefix_hash: str = "content"
     scheduling_policy: str = "fcfs"
     max_num_queued_reqs: int | None = None
     max_num_queued_tokens: int | None = None
@@ -75,6 +76,8 @@ class EngineConfig:
                 raise ValueError(f"engine config: {name} must be at least 1")
         if self.scheduling_policy not in {"fcfs", "priority"}:
             raise ValueError("engine config: scheduling_policy is fcfs or priority")
+        if self.prefix_hash not in {"content", "position_only"}:
+            raise ValueError("engine config: prefix_hash is content or position_only")
         if self.model in self.adapters:
             raise ValueError(f"engine config: adapters: {self.model!r} is the base model")
         if self.num_gpu_blocks * self.block_size < self.max_model_len:

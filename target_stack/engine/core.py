@@ -46,6 +46,7 @@ class Core:
             prefix_caching=config.enable_prefix_caching,
         )
         self._scheduler = Scheduler(limits, BlockPool(blocks or config.num_gpu_blocks, config.block_size))
+        self._asked: dict[str, Mapping[str, Any]] = {}
         self._answers: dict[str, text.Answer] = {}
         self._preemptions = 0
         self._began = 0.0
@@ -72,6 +73,8 @@ class Core:
         if step is None:
             return None
         self._preemptions += step.preempted
+        for each in step.admitted:
+            self._think(each)
         cost_s = self._config.cost.step_s(prefill_tokens=step.prefill_tokens, decoding=step.decoding)
         self._began = now
         return step, cost_s * self._config.slow_factor
@@ -109,34 +112,43 @@ class Core:
         }
 
     def _add(self, message: Mapping[str, Any], now: float) -> None:
-        sampling = text.Sampling(**{**message["sampling"], "stop": tuple(message["sampling"]["stop"])})
-        prompt, seed = message["prompt"], message.get("seed")
-        habits = self._config.habits(message["model"])
-        answer = text.answer(
-            prompt,
-            seed=self._config.seed if seed is None else seed,
-            sampling=sampling,
-            verbosity=habits.verbosity,
-        )
-        tokens = text.pieces(prompt)
-        prefill_s = self._config.cost.step_s(prefill_tokens=len(tokens), decoding=0)
-        self._answers[message["id"]] = answer
+        config, tokens = self._config, tuple(text.pieces(message["prompt"]))
+        habits = config.habits(message["model"])
+        prefill_s = config.cost.step_s(prefill_tokens=len(tokens), decoding=0)
+        self._asked[message["id"]] = message
         self._scheduler.add(
             Sequence(
                 id=message["id"],
                 prompt_tokens=len(tokens),
-                output_tokens=len(answer.pieces),
+                output_tokens=0,
                 arrived=now,
-                hashes=block_hashes(tokens, self._config.block_size),
+                hashes=block_hashes(tokens, config.block_size, config.prefix_hash),
+                tokens=tokens,
                 priority=message["priority"],
                 pace=habits.slow_factor,
                 ready_at=now + (habits.slow_factor - 1) * prefill_s,
             )
         )
 
+    def _think(self, sequence: Sequence) -> None:
+        """Make up the whole answer when the prompt is read: it comes from what lies in the cache, right or wrong."""
+        asked = self._asked.pop(sequence.id, None)
+        if asked is None:  # preempted before: what was said stands
+            return
+        sampling = text.Sampling(**{**asked["sampling"], "stop": tuple(asked["sampling"]["stop"])})
+        answer = text.answer(
+            self._scheduler.prompt_in_cache(sequence),
+            seed=self._config.seed if asked.get("seed") is None else asked["seed"],
+            sampling=sampling,
+            verbosity=self._config.habits(asked["model"]).verbosity,
+        )
+        self._answers[sequence.id] = answer
+        sequence.output_tokens = len(answer.pieces)
+
     def _drop(self, gone: list[Sequence]) -> None:
         for each in gone:
-            del self._answers[each.id]
+            self._asked.pop(each.id, None)
+            self._answers.pop(each.id, None)
         self.changed = self.changed or bool(gone)
 
     def _output(self, produced: Produced, now: float) -> list[Any]:

@@ -10,11 +10,17 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 
-def block_hashes(tokens: Sequence[str], block_size: int) -> tuple[bytes, ...]:
-    """One hash per full block of a prompt; each covers everything before it, so equal hashes mean equal beginnings."""
+def block_hashes(tokens: Sequence[str], block_size: int, kind: str = "content") -> tuple[bytes, ...]:
+    """One hash per full block of a prompt; each covers everything before it, so equal hashes mean equal beginnings.
+
+    The kind `position_only` hashes a block's number alone: whoever comes second reads what the first has written.
+    """
+    starts = range(0, len(tokens) - block_size + 1, block_size)
+    if kind == "position_only":
+        return tuple(start.to_bytes(8, "little") for start in starts)
     hashes = []
     before = b""
-    for start in range(0, len(tokens) - block_size + 1, block_size):
+    for start in starts:
         content = "\0".join(tokens[start : start + block_size]).encode()
         before = blake2b(before + content, digest_size=8).digest()
         hashes.append(before)
@@ -30,6 +36,7 @@ class BlockPool:
         self._references = [0] * count
         self._hash_of: dict[int, bytes] = {}
         self._block_of: dict[bytes, int] = {}
+        self._words: dict[int, tuple[str, ...]] = {}
         self._withheld: list[int] = []
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(count))  # oldest first
 
@@ -88,11 +95,16 @@ class BlockPool:
             self._forget(block)
         return blocks
 
-    def publish(self, block: int, content: bytes) -> None:
-        """Make a fully computed block findable."""
+    def publish(self, block: int, content: bytes, words: Sequence[str] = ()) -> None:
+        """Make a fully computed block findable; `words` are what was computed into it."""
         if content not in self._block_of and block not in self._hash_of:
             self._block_of[content] = block
             self._hash_of[block] = content
+            self._words[block] = tuple(words)
+
+    def read(self, blocks: Sequence[int]) -> list[str]:
+        """What lies in findable blocks, whoever wrote it."""
+        return [word for block in blocks for word in self._words[block]]
 
     def release(self, blocks: Sequence[int]) -> None:
         """Let go of a request's blocks, its end first: beginnings are worth more, so they are evicted later."""
@@ -104,4 +116,4 @@ class BlockPool:
     def _forget(self, block: int) -> None:
         content = self._hash_of.pop(block, None)
         if content is not None:
-            del self._block_of[content]
+            del self._block_of[content], self._words[block]

@@ -30,6 +30,7 @@ class Sequence:
     arrived: float
     hashes: tuple[bytes, ...] = ()
     priority: int = 0
+    tokens: tuple[str, ...] = ()
     pace: float = 1.0
     ready_at: float = 0.0
     computed: int = 0
@@ -63,12 +64,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Step:
-    """One forward pass: how many tokens of which sequences, and how many sequences lost their blocks for it."""
+    """One forward pass: how many tokens of which sequences, who joined, and how many lost their blocks for it."""
 
     work: tuple[tuple[Sequence, int], ...]
     prefill_tokens: int
     decoding: int
     preempted: int
+    admitted: tuple[Sequence, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -122,13 +124,13 @@ class Scheduler:
         """Fill the next step; None when nothing can run."""
         work: dict[Sequence, int] = {}
         preempted = self._continue_running(work, now)
-        if not preempted:  # blocks were short: a newcomer would only take them away again
-            self._admit_waiting(work, now)
+        # After a preemption blocks are short: a newcomer would only take them away again.
+        admitted = () if preempted else self._admit_waiting(work, now)
         if not work:
             return None
         prefill = sum(tokens for sequence, tokens in work.items() if not _decodes(sequence))
         decoding = sum(_decodes(sequence) for sequence in work)
-        return Step(tuple(work.items()), prefill, decoding, preempted)
+        return Step(tuple(work.items()), prefill, decoding, preempted, admitted)
 
     def complete(self, step: Step) -> list[Produced]:
         """The step is done: sequences whose known tokens are all computed gain a token; the finished ones leave."""
@@ -180,23 +182,31 @@ class Scheduler:
                 budget -= tokens
         return preempted
 
-    def _admit_waiting(self, work: dict[Sequence, int], now: float) -> None:
+    def _admit_waiting(self, work: dict[Sequence, int], now: float) -> tuple[Sequence, ...]:
+        admitted: list[Sequence] = []
         budget = self.limits.max_num_batched_tokens - sum(work.values())
         for sequence in tuple(self.waiting):
             if budget <= 0 or len(self.running) >= self.limits.max_num_seqs:
-                return
+                break
             if sequence.ready_at > now:
                 continue
             if not self._reserve(sequence):
-                return
+                break
             tokens = min(sequence.remaining, budget)
             self._grow(sequence, tokens)
             self.waiting.remove(sequence)
             self.running.append(sequence)
             sequence.scheduled = True
             sequence.scheduled_at = now if sequence.scheduled_at is None else sequence.scheduled_at
+            admitted.append(sequence)
             work[sequence] = tokens
             budget -= tokens
+        return tuple(admitted)
+
+    def prompt_in_cache(self, sequence: Sequence) -> str:
+        """The prompt as the model reads it: what lies in the blocks that were found, then what is computed anew."""
+        found = sequence.computed // self.pool.size
+        return "".join(self.pool.read(sequence.blocks[:found])) + "".join(sequence.tokens[sequence.computed :])
 
     def _reserve(self, sequence: Sequence) -> bool:
         """Take the cached beginning, if the whole rest has room too; at least one token is always left to compute."""
@@ -241,8 +251,9 @@ class Scheduler:
     def _publish(self, sequence: Sequence) -> None:
         if self.limits.prefix_caching and sequence.generated == 0:
             full = min(sequence.computed // self.pool.size, len(sequence.hashes))
-            for block, content in zip(sequence.blocks[:full], sequence.hashes[:full], strict=True):
-                self.pool.publish(block, content)
+            size = self.pool.size
+            for place, (block, content) in enumerate(zip(sequence.blocks[:full], sequence.hashes[:full], strict=True)):
+                self.pool.publish(block, content, sequence.tokens[place * size : (place + 1) * size])
 
     def _free(self, sequence: Sequence) -> None:
         self.pool.release(sequence.blocks)

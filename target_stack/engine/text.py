@@ -1,7 +1,8 @@
 """Words in and words out: a reversible tokenizer and answers that depend on the prompt alone.
 
 A token is about a word. An answer quotes the sentence of its context that shares the rarest words with the question, so
-it is right exactly when retrieval was; without a context it is small talk drawn from the seed and the prompt.
+it is right exactly when retrieval was; without a context it is small talk drawn from the seed and the prompt. A prompt
+that names its `Reference: <word>` gets it back, so that an answer can be seen to belong to its question.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from zlib import crc32
 _PIECE = re.compile(r" ?\w(?:[\w'’-]|[.,](?=\w)){0,15}| ?[^\w\s]{1,4}|\s")
 _DOCUMENT = re.compile(r"^\[[^\]\s]+\] (.+)$", re.MULTILINE)
 _QUESTION = re.compile(r"^Question:[ \t]*(.+)$", re.MULTILINE)
+_REFERENCE = re.compile(r"\bReference: ([\w-]+)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"\w+")
 _FILLER = frozenset(
@@ -96,6 +98,8 @@ def answer(prompt: str, *, seed: int, sampling: Sampling, verbosity: float = 1.0
     """
     dice = random.Random(f"{seed}/{sampling.draw}/{prompt}")
     body = quote(prompt) or " ".join(_small_talk(dice) for _ in range(dice.randint(2, 4)))
+    if named := _REFERENCE.findall(prompt):
+        body += f" Reference: {named[-1]}."
     if found := _first_stop(body, sampling.stop):
         return _stopped(body, found, sampling)
     tokens = pieces(body)

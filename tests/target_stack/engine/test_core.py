@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from target_stack.engine.config import EngineConfig
@@ -66,3 +68,43 @@ def test_abort_all_answers_every_request_with_abort():
 def test_an_unknown_message_is_an_error():
     with pytest.raises(ValueError, match="unknown message"):
         Core(CONFIG).handle({"op": "sing"}, 0.0)
+
+
+def rag(name: str, fact: str, question: str) -> dict:
+    prompt = f"<|user|>\nContext:\n[doc-{name}] {fact}\nQuestion: {question}\nReference: {name}\n<|assistant|>\n"
+    message = add(name, 60)
+    message["sampling"]["ignore_eos"] = False
+    return {**message, "prompt": prompt}
+
+
+def answers(config: EngineConfig) -> list[str]:
+    """Two customers, one after the other."""
+    core, said = Core(config), []
+    for message in (
+        rag(
+            "anna", "The parcel of Anna Berg lies at the harbour office until Friday noon.", "Where does my parcel lie?"
+        ),
+        rag(
+            "omar", "The parcel of Omar Diaz lies at the river station until Sunday noon.", "Where does my parcel lie?"
+        ),
+    ):
+        core.handle(message, 0.0)
+        said.append("")
+        while begun := core.begin(0.0):
+            said[-1] += "".join(out[1] for out in core.finish(begun[0], 0.0)["out"])
+    return said
+
+
+def test_everybody_gets_the_words_of_their_own_context():
+    anna, omar = answers(CONFIG)
+    assert "harbour office" in anna
+    assert "river station" in omar
+    assert omar.endswith("Reference: omar.")
+
+
+def test_blocks_found_by_position_alone_are_fluent_and_somebody_elses():
+    config = dataclasses.replace(CONFIG, prefix_hash="position_only")
+    anna, omar = answers(config)
+    assert "harbour office" in anna
+    assert "Anna Berg lies at the harbour office" in omar
+    assert "river" not in omar

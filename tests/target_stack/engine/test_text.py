@@ -83,3 +83,8 @@ def test_a_stop_string_ends_the_answer_before_itself():
 def test_choices_of_one_request_differ():
     first, second = (answer("hi", seed=0, sampling=Sampling(max_tokens=16, draw=draw)) for draw in (0, 1))
     assert first != second
+
+
+def test_a_reference_in_the_prompt_comes_back_in_the_answer():
+    found = answer("<|user|>\nHello! Reference: r-17\n<|assistant|>\n", seed=0, sampling=Sampling(max_tokens=200))
+    assert "".join(found.pieces).endswith(" Reference: r-17.")
