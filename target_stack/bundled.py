@@ -116,7 +116,7 @@ async def run_bundled(order: Order, workspace: Workspace, line: socket.socket) -
 
     def edge_taken(name: str) -> None:
         book.move_edge(name)
-        supervisor.restart_gateway()
+        supervisor.restart_callers()
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
         supervisor = Supervisor(

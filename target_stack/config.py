@@ -10,11 +10,12 @@ from typing import Any
 
 import yaml
 
+from target_stack.agent.plans import AGENTS
 from target_stack.embedder.embedding import AUTO, choose
 from target_stack.tools.permissions import agent_token, with_token_hashes
 
-ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool", "device")
-COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools", "device")
+ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool", "agent", "device")
+COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools", "agent", "device")
 _TARGET_KEYS = ("name", "role", "node", "component", "settings")
 _WIRES = {"postgres": "postgres", "valkey": "redis"}
 _TOPOLOGY_KEYS = ("version", "name", "profile", "targets")
@@ -133,7 +134,7 @@ def gateway_upstreams(topology: Topology, address: Mapping[str, str]) -> dict[st
     def only(role: str) -> TargetSpec:
         return topology.of_role(role)[0]
 
-    fallbacks, caches = topology.of_role("fallback-engine"), topology.of_role("cache")
+    fallbacks, caches, agents = (topology.of_role(role) for role in ("fallback-engine", "cache", "agent"))
     return {
         "engines": [engine(target) for target in topology.of_role("engine")],
         "fallback": engine(fallbacks[0]) if fallbacks else None,
@@ -142,6 +143,18 @@ def gateway_upstreams(topology: Topology, address: Mapping[str, str]) -> dict[st
         "vector_store": address[only("vector-store").name],
         "cache": address[caches[0].name] if caches else None,
         "tools": f"http://{address[only('tool').name]}",
+        "agents": f"http://{address[agents[0].name]}" if agents else None,
+    }
+
+
+def agent_upstreams(topology: Topology, address: Mapping[str, str], secret: bytes | None) -> dict[str, Any]:
+    """Where the agents find the front door and the tools, and what each of them shows to the tools."""
+    gateway, tools = topology.of_role("gateway")[0], topology.of_role("tool")[0]
+    return {
+        "gateway": f"http://{address[gateway.name]}",
+        "tools": f"http://{address[tools.name]}",
+        "model": topology.of_role("engine")[0].settings["model"],
+        "tokens": {name: agent_token(secret, name) for name in AGENTS} if secret else {},
     }
 
 
@@ -184,7 +197,9 @@ def component_config(
     config |= device_settings(topology, target, devices_dir)
     if target.role == "gateway":
         config |= {**gateway_upstreams(topology, address), "admin": admin_socket(data_dir)}
-    if target.component in ("gateway", "tools"):
+    if target.role == "agent":
+        config |= agent_upstreams(topology, address, secret)
+    if target.component in ("gateway", "tools", "agent"):
         config["data_dir"] = data_dir
     if secret and target.role == "gateway":
         config["tools_token"] = agent_token(secret, "gateway")

@@ -10,7 +10,7 @@ from typing import Any
 
 from target_stack.config import TargetSpec, Topology, device_of
 
-_WITH_EVENTS = ("gateway", "device")
+_WITH_EVENTS = ("gateway", "device", "agent")
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ class Supervisor:
         self._topology, self._weaknesses = topology, weaknesses
         self._seats, self._book, self._children, self._workspace = seats, book, children, workspace
         self._gateway = seats[topology.of_role("gateway")[0].name]
+        self._callers = (self._gateway, *(seats[agent.name] for agent in topology.of_role("agent")))
         self._proxy = next((seat for seat in seats.values() if isinstance(seat.part, Proxy)), None)
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -182,16 +183,17 @@ class Supervisor:
             self._lost(seat)
 
     async def _moved(self, seat: Seat) -> None:
-        """A direct port is another now: tell the proxy, or the gateway where there is none."""
+        """A direct port is another now: tell the proxy, or those who call others where there is none."""
         if self._proxy is None:
-            self.restart_gateway()
+            self.restart_callers()
         elif seat is not self._proxy and self._proxy.life.phase == "ready":
             await self._proxy.part.serves(self._book.direct(self._proxy.name))
 
-    def restart_gateway(self) -> None:
-        """Have the gateway, if it runs, start again and learn the new addresses."""
-        if self._gateway.pid is not None:
-            signal_group(self._gateway.pid, self._gateway.part.stop_signal)
+    def restart_callers(self) -> None:
+        """Have gateway and agents, where they run, start again and learn the new addresses."""
+        for seat in self._callers:
+            if seat.pid is not None:
+                signal_group(seat.pid, seat.part.stop_signal)
 
     # Beginning and end.
 

@@ -171,7 +171,7 @@ def _ticket_fact(known: Known) -> str:
 def _refund_fact(known: Known) -> str:
     came = known["ask_approver"]
     if "refund" in came:
-        return f"Your refund is {came['refund']}: {came['amount_cents']} cents."
+        return f"Your refund is {came['refund']}: {came['amount_cents']} cent{'s' * (came['amount_cents'] != 1)}."
     return f"The refund is declined: {came['why']}."
 
 

@@ -29,7 +29,7 @@ class Waits:
     tool_s: float = 1.5
     agent_s: float = 3.0
     dependency_s: float = 6.0
-    task_s: float = 10.0
+    task_s: float = 8.0
     lease_s: float = 2.0
 
     def __post_init__(self) -> None:

@@ -36,7 +36,7 @@ GATEWAY = web.AppKey("gateway", Gateway)
 _TRACE = web.RequestKey("trace", str)
 _OUTCOME = web.RequestKey("outcome", str)
 _TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_COUNTED = ("chat", "rag", "embeddings", "tools")
+_COUNTED = ("chat", "rag", "embeddings", "tools", "agent")
 
 
 def make_app(gateway: Gateway) -> web.Application:
@@ -49,6 +49,7 @@ def make_app(gateway: Gateway) -> web.Application:
             web.post("/v1/rag", _rag, name="rag"),
             web.post("/v1/embeddings", _embeddings, name="embeddings"),
             web.post("/v1/tools/{tool}", _tool, name="tools"),
+            web.post("/v1/agent", _agent, name="agent"),
             web.get("/health", _health),
             web.get("/ping", _ping),
             web.get("/metrics", _metrics),
@@ -204,6 +205,21 @@ async def _tool(request: web.Request) -> web.StreamResponse:
     )
 
 
+async def _agent(request: web.Request) -> web.StreamResponse:
+    """A task for the agents, waited for as long as the deadline leaves; the same key finds the same task again."""
+    gateway = request.app[GATEWAY]
+    call = _begin(request, gateway.config.policies.deadline.agent_s)
+    body = {"wait_s": gateway.config.policies.deadline.agent_s, **json_object(await request.read())}
+    if gateway.agents is None:
+        raise unavailable("agent", "not_configured", status=501)
+    dependency, http = gateway.agents
+    key = request.headers.get("idempotency-key", call.trace_id)
+    ask = gateway.repeater.call(
+        dependency, call, lambda: http.post("/v1/agent/tasks", body, call, key), idempotent=True
+    )
+    return await _forward(request, "agent", call, ask)
+
+
 async def _forward(
     request: web.Request, dependency: str, call: Call, asked: Awaitable[tuple[int, Any]]
 ) -> web.StreamResponse:
@@ -211,8 +227,11 @@ async def _forward(
         status, reply = await asked
     except DependencyDown as down:
         raise unavailable(down.dependency, down.reason, status=504 if down.reason == "timeout" else 503) from down
-    request[_OUTCOME] = "ok" if status < 400 else "rejected"
-    return web.json_response(reply, status=status, headers={"x-trace-id": call.trace_id, "x-served-by": dependency})
+    lacks = reply.get("degraded") if isinstance(reply, dict) and status < 400 else None
+    headers = {"x-degraded": ",".join(lacks)} if lacks else {}
+    request[_OUTCOME] = "rejected" if status >= 400 else "degraded" if lacks else "ok"
+    headers |= {"x-trace-id": call.trace_id, "x-served-by": dependency}
+    return web.json_response(reply, status=status, headers=headers)
 
 
 async def _health(request: web.Request) -> web.StreamResponse:

@@ -4,13 +4,13 @@
      "engines": [{"name": "engine-a", "url": "http://127.0.0.1:9001"}, ...],
      "fallback": {"name": "engine-small", "url": "...", "model": "brownout-small"} or null,
      "embedder": "http://...", "vector_store": "host:port", "tools": "http://...", "cache": "host:port",
-     "policies": {...}}
+     "agents": "http://...", "policies": {...}}
 
 `model` is the one name that clients may ask for. An engine or the fallback may serve it under a `model` name of its
-own. `embedder`, `vector_store` and `tools` may be null: their routes then say so; without a `cache` no answer is kept.
-`canned_text` is what users read when no model answers. `release` is the first stable release, by default the public
-model without any configuration. In `data_dir` the gateway keeps the releases in force, so that they outlive it; `admin`
-is the Unix socket for operators.
+own. `embedder`, `vector_store`, `tools` and `agents` may be null: their routes then say so; without a `cache` no answer
+is kept. `canned_text` is what users read when no model answers. `release` is the first stable release, by default the
+public model without any configuration. In `data_dir` the gateway keeps the releases in force, so that they outlive it;
+`admin` is the Unix socket for operators.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CANNED_TEXT = (
     "Our assistant cannot answer at the moment. "
     "Please contact our support team: a person will take care of your question."
 )
-_UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "cache", "tools")
+_UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "cache", "tools", "agents")
 _OWN = ("name", "listen", "model", "canned_text", "tools_token", "seed", "policies", "release", "data_dir", "admin")
 _KEYS = frozenset({*_OWN, *_UPSTREAMS})
 
@@ -62,6 +62,7 @@ class GatewayConfig:
     cache: tuple[str, int] | None
     tools: str | None
     tools_token: str
+    agents: str | None
     seed: int | None
     policies: PolicySettings
     release: Release
@@ -91,6 +92,7 @@ class GatewayConfig:
             cache=_address(cache) if cache else None,
             tools=_base_url(config.get("tools")),
             tools_token=str(config.get("tools_token", "")),
+            agents=_base_url(config.get("agents")),
             seed=config.get("seed"),
             policies=PolicySettings.from_config(config.get("policies", {})),
             release=Release.from_json({"name": "first", **config.get("release", {})}, like=_unchanged(model)),

@@ -35,17 +35,19 @@ class HttpService:
         self._session = session
         self._clock = clock
 
-    async def post(self, path: str, body: Any, call: Call) -> tuple[int, Any]:
-        """Status and JSON of the reply. Raises CallFailed for 5xx, for no reply, and for one that is no JSON."""
+    async def post(self, path: str, body: Any, call: Call, key: str | None = None) -> tuple[int, Any]:
+        """Status and JSON of the reply; `key` makes resends harmless. Raises CallFailed for 5xx, for no reply, and for
+        one that is no JSON.
+        """
         for _ in range(self._resends):
             try:
-                return await self._post(path, body, call)
+                return await self._post(path, body, call, key)
             except CallFailed:
                 self._on_resend()
-        return await self._post(path, body, call)
+        return await self._post(path, body, call, key)
 
-    async def _post(self, path: str, body: Any, call: Call) -> tuple[int, Any]:
-        headers = call.headers(self._clock())
+    async def _post(self, path: str, body: Any, call: Call, key: str | None) -> tuple[int, Any]:
+        headers = call.headers(self._clock()) | ({"idempotency-key": key} if key else {})
         try:
             async with self._session.post(f"{self._url}{path}", json=body, headers=headers) as reply:
                 if reply.status >= 500:

@@ -58,6 +58,7 @@ class Gateway:
     retrieval: Retrieval | NoRetrieval
     embedder: Service | None
     tools: GatewayTools | None
+    agents: Service | None
     budget: RetryBudgetPolicy
     releases: ReleaseBook
     repeater: Repeater
@@ -149,6 +150,7 @@ class _Builder:
             retrieval=self._retrieval(embedder),
             embedder=embedder,
             tools=await self._tools(repeater),
+            agents=await self._service("agent", self._config.agents, policies.deadline.agent_s),
             budget=self.budget,
             releases=self._releases(),
             repeater=repeater,
@@ -264,8 +266,9 @@ def _breaker_states(gateway: Gateway) -> Iterator[tuple[Mapping[str, str], float
 
 
 def _dependencies(gateway: Gateway) -> Iterator[Dependency]:
-    if gateway.embedder is not None:
-        yield gateway.embedder[0]
+    for service in (gateway.embedder, gateway.agents):
+        if service is not None:
+            yield service[0]
     if gateway.tools is not None:
         yield gateway.tools.dependency
     if isinstance(gateway.retrieval, Retrieval):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from target_stack.agent.settings import AgentConfig
 from target_stack.config import BadTopology, component_config, load_topology, parse_topology
 from target_stack.engine.config import EngineConfig
 from target_stack.gateway.config import GatewayConfig
+from target_stack.tools.permissions import agent_token
 from target_stack.weaknesses import WEAKNESSES, find_weaknesses, plant
 
 MINIMAL = [
@@ -35,6 +37,7 @@ def test_the_bundled_topology_has_the_promised_names_roles_and_nodes():
         ("vector-store", "vector-store", None),
         ("cache", "cache", None),
         ("tools", "tool", None),
+        ("agent", "agent", None),
         ("devices", "device", None),
     ]
 
@@ -78,6 +81,7 @@ def test_the_gateway_learns_the_addresses_that_clients_use():
         "embedder": "http://127.0.0.1:20002",
         "vector_store": "127.0.0.1:20003",
         "cache": None,
+        "agents": None,
         "tools": "http://127.0.0.1:20004",
         "data_dir": "/d",
         "admin": "/d/admin.sock",
@@ -99,6 +103,24 @@ def test_an_engine_gets_its_settings_and_no_folder_the_tools_get_one():
     assert tools == {"name": "t", "listen": "127.0.0.1:2", "data_dir": "/d"}
 
 
+def test_the_agents_learn_the_front_door_the_tools_and_a_token_each():
+    targets = [*MINIMAL, {"name": "a", "role": "agent", "component": "agent"}]
+    topology = parse_topology(file(targets))
+    address = {name: f"127.0.0.1:{20000 + n}" for n, name in enumerate(t["name"] for t in targets)}
+    given = {"listen": "127.0.0.1:1", "address": address, "data_dir": "/d", "secret": b"s"}
+    config = component_config(topology, topology.targets[-1], **given)
+    assert config == {
+        "name": "a",
+        "listen": "127.0.0.1:1",
+        "gateway": f"http://{address['front']}",
+        "tools": f"http://{address['t']}",
+        "model": "m",
+        "tokens": {name: agent_token(b"s", name) for name in ("support", "approver")},
+        "data_dir": "/d",
+    }
+    assert f"http://{address['a']}" == component_config(topology, topology.targets[0], **given)["agents"]
+
+
 def configs(*weaknesses):
     """Every configuration of the bundled stack, by component."""
     topology = load_topology()
@@ -114,6 +136,8 @@ def test_the_components_accept_what_they_are_given_with_every_weakness(weaknesse
         if component == "gateway":
             fallback = None if "fallback_not_wired" in weaknesses else "brownout-chat-small"
             assert getattr(GatewayConfig.from_config(config).fallback, "model", None) == fallback
+        if component == "agent":
+            assert AgentConfig.from_config(config).settings.waits.task_s > 0
         if component == "engine":
             assert EngineConfig.from_json(config).model == config["model"]
 

@@ -65,8 +65,8 @@ def test_valkey_speaks_the_redis_protocol():
     assert (cache["component"], cache["wire"], cache["metrics"]) == ("valkey", "redis", None)
 
 
-def test_only_the_gateway_and_the_devices_tell_events():
-    assert [t["role"] for t in record()["targets"] if t["events"]] == ["gateway", "device"]
+def test_only_the_gateway_the_agents_and_the_devices_tell_events():
+    assert [t["role"] for t in record()["targets"] if t["events"]] == ["gateway", "agent", "device"]
 
 
 def test_an_engine_says_which_device_it_runs_on_and_who_knows_it():

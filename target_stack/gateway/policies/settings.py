@@ -42,6 +42,7 @@ class DeadlineSettings:
     vector_store_s: float = 0.2
     embeddings_s: float = 2.0
     tool_s: float = 3.0
+    agent_s: float = 10.0
 
     def __post_init__(self) -> None:
         """Raises ValueError naming the two limits that contradict each other."""
@@ -54,6 +55,7 @@ class DeadlineSettings:
             ("total_s", "retrieval_s"),
             ("total_s", "embeddings_s"),
             ("total_s", "tool_s"),
+            ("total_s", "agent_s"),
             ("per_try_s", "inter_token_s"),
         )
         for wider, narrower in tiers:
@@ -166,7 +168,8 @@ class PolicySettings:
     def __post_init__(self) -> None:
         """Raises ValueError for a breaker that takes a call for lost while it may still be under way."""
         limits = self.deadline
-        longest_s = max(limits.first_token_s, limits.embeddings_s, limits.tool_s, limits.vector_store_s)
+        side_s = (limits.embeddings_s, limits.tool_s, limits.agent_s, limits.vector_store_s)
+        longest_s = max(limits.first_token_s, *side_s)
         if self.breaker.permit_lease_s < longest_s:
             raise ValueError("policies.breaker.permit_lease_s is shorter than the longest call that it guards")
         if self.breaker.kind == "count" and self.breaker.window_calls < self.breaker.minimum_calls:

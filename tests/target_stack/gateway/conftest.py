@@ -22,7 +22,14 @@ from target_stack.gateway.config import GatewayConfig
 from target_stack.gateway.wiring import Gateway, open_gateway
 
 QUICK: dict[str, Any] = {
-    "deadline": {"total_s": 5.0, "per_try_s": 4.0, "first_token_s": 0.3, "inter_token_s": 0.3, "connect_s": 0.2},
+    "deadline": {
+        "total_s": 5.0,
+        "per_try_s": 4.0,
+        "first_token_s": 0.3,
+        "inter_token_s": 0.3,
+        "connect_s": 0.2,
+        "agent_s": 4.0,
+    },
     "breaker": {"open_s": 0.2, "consecutive_failures": 3},
     "outlier": {"liveness_period_s": 0.05, "probe_period_s": 0.1, "probe_timeout_s": 0.2},
     "shed_quiet_s": 0.2,
