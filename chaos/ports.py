@@ -7,13 +7,14 @@ Everything with an effect comes in through one of these, so the same runner, fau
           ├─ processes  look at /proc, send signals; a pid is always paired with its start time
           ├─ network    TCP connects and timed round trips: the independent eye of the network faults
           ├─ http       short control calls (proxy admin, supervisor socket, scrapes)
+          ├─ redis      a few commands to a cache
           └─ files      whole-file reads, atomic writes, removal
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -114,6 +115,26 @@ class Http(Protocol):
         ...
 
 
+RedisReply = str | int | None | tuple["RedisReply", ...]
+"""What a command brings: a text, a number, nothing, or several of them."""
+
+
+class RedisRefused(Exception):
+    """The server refused a command; the message is its own words."""
+
+
+class Redis(Protocol):
+    """Servers that speak the Redis protocol (Redis, Valkey)."""
+
+    async def ask(
+        self, address: str, commands: Sequence[Sequence[str]], *, timeout_s: float = 1.0
+    ) -> tuple[RedisReply, ...]:
+        """Send all on one new connection, in order; their replies. Raises RedisRefused when one is refused (the others
+        may have had their effect), and OSError when no answer came.
+        """
+        ...
+
+
 class Files(Protocol):
     """Whole files."""
 
@@ -146,4 +167,5 @@ class Host:
     processes: Processes
     network: Network
     http: Http
+    redis: Redis
     files: Files

@@ -10,6 +10,7 @@ from chaos.adapters.files import LocalFiles
 from chaos.adapters.http import HttpxCalls
 from chaos.adapters.network import TcpNetwork
 from chaos.adapters.processes import ProcFs
+from chaos.adapters.redis import RedisCalls
 from chaos.ports import Host
 
 
@@ -18,6 +19,13 @@ async def real_host() -> AsyncIterator[Host]:
     """All real ports, for the running event loop; kept connections end with the block."""
     http = HttpxCalls()
     try:
-        yield Host(clock=MonotonicClock(), processes=ProcFs(), network=TcpNetwork(), http=http, files=LocalFiles())
+        yield Host(
+            clock=MonotonicClock(),
+            processes=ProcFs(),
+            network=TcpNetwork(),
+            http=http,
+            redis=RedisCalls(),
+            files=LocalFiles(),
+        )
     finally:
         await http.aclose()

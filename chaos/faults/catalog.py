@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.fault import Fault
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
@@ -18,6 +19,7 @@ from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_stall import StreamStall
 
 FAULTS: tuple[type[Fault], ...] = (
+    CacheFlush,
     HttpStatus,
     NetDown,
     NetLatency,

@@ -19,6 +19,7 @@ from chaos.inventory import Target
 from chaos.ports import ConnectResult, Host, HttpReply, Wire
 from chaos.testing.clock import VirtualClock
 from chaos.testing.recording import Recording
+from chaos.testing.redis import FakeRedis
 from chaos.testing.releases import FakeReleases
 from chaos.testing.serving import FakeServing
 from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
@@ -138,9 +139,10 @@ class InMemoryHost:
         self.proxy = FakeProxy(admin)
         serving = FakeServing(self.supervisor, self.processes, self.proxy)
         self.http = InMemoryHttp(self.supervisor, self.proxy, serving)
+        self.redis = FakeRedis(self.supervisor, self.processes, self.proxy)
         self.files = InMemoryFiles()
         network = InMemoryNetwork(self.supervisor, self.processes, self.proxy)
-        self._recording = Recording(Host(self.clock, self.processes, network, self.http, self.files))
+        self._recording = Recording(Host(self.clock, self.processes, network, self.http, self.redis, self.files))
         self.host = self._recording.host
 
     def add_target(

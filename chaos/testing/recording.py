@@ -8,7 +8,7 @@ as if it had been killed there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,12 +24,15 @@ from chaos.ports import (
     Processes,
     ProcessId,
     ProcessState,
+    Redis,
+    RedisReply,
     Wire,
 )
 
 T = TypeVar("T")
 _LOOKING = ("GET", "HEAD")
 _QUESTION = "/v1/completions"  # asking a model for some tokens alters nothing
+_REDIS_LOOKS = ("PING", "INFO", "SELECT", "EXISTS", "DBSIZE", "SCAN")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Recording:
             processes=_RecordedProcesses(self, self.inner.processes),
             network=_RecordedNetwork(self, self.inner.network),
             http=_RecordedHttp(self, self.inner.http),
+            redis=_RecordedRedis(self, self.inner.redis),
             files=_RecordedFiles(self, self.inner.files),
         )
 
@@ -164,6 +168,21 @@ class _RecordedHttp:
 
 def _alters(method: str, url: str) -> bool:
     return method not in _LOOKING and not url.partition("?")[0].endswith(_QUESTION)
+
+
+@dataclass(frozen=True)
+class _RecordedRedis:
+    recording: Recording
+    inner: Redis
+
+    async def ask(
+        self, address: str, commands: Sequence[Sequence[str]], *, timeout_s: float = 1.0
+    ) -> tuple[RedisReply, ...]:
+        def effect() -> Awaitable[tuple[RedisReply, ...]]:
+            return self.inner.ask(address, commands, timeout_s=timeout_s)
+
+        what = f"redis {address}: {'; '.join(' '.join(command) for command in commands)}"
+        return await self.recording.wait(what, effect, changes=any(c[0] not in _REDIS_LOOKS for c in commands))
 
 
 @dataclass(frozen=True)

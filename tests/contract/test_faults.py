@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.catalog import FAULTS, by_kind
 from chaos.faults.fault import Fault
 from chaos.faults.http_status import HttpStatus
@@ -38,6 +39,7 @@ EXAMPLES: tuple[Fault, ...] = (
     StreamCut(after_events=0, ending="clean", share=Ratio(0.2)),
     StreamStall(),
     StreamStall(after_events=0, share=Ratio(0.2)),
+    CacheFlush(),
 )
 RELEASES = (
     ReleaseCanary(model="brownout-chat-v2-long"),
@@ -60,7 +62,7 @@ def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "htt
 @pytest.mark.parametrize("targets", [1, 2])
 @pytest.mark.parametrize("fault", EXAMPLES, ids=repr)
 def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_off(fault: Fault, targets: int) -> None:
-    _check(fault, targets=targets)
+    _check(fault, targets=targets, wire="redis" if isinstance(fault, CacheFlush) else "http")
 
 
 @pytest.mark.parametrize("wire", ["postgres", "redis"])

@@ -40,7 +40,7 @@ class World:
         )
 
     def host(self):
-        return Host(clock=self, processes=self, network=self, http=self, files=self)
+        return Host(clock=self, processes=self, network=self, http=self, redis=self, files=self)
 
     def now(self):
         return self.time

@@ -1,0 +1,91 @@
+"""Caches on the addresses of an in-memory stack: numbered databases of keys, with the commands that faults use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from chaos.ports import RedisRefused, RedisReply
+from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
+
+Databases = dict[int, dict[str, str]]
+FULL = {"answer:1": "one", "answer:2": "two", "answer:3": "three"}
+"""What a cache holds at first."""
+
+
+class FakeRedis:
+    """The `Redis` port: every target whose wire is `redis` has databases, which outlive its processes."""
+
+    def __init__(self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy) -> None:
+        """Addresses are looked up at each call."""
+        self._supervisor = supervisor
+        self._processes = processes
+        self._proxy = proxy
+        self._databases: dict[str, Databases] = {}
+
+    def databases(self, name: str) -> Databases:
+        """Of the target with this name."""
+        return self._databases.setdefault(name, {0: dict(FULL)})
+
+    async def ask(
+        self, address: str, commands: Sequence[Sequence[str]], *, timeout_s: float = 1.0
+    ) -> tuple[RedisReply, ...]:
+        """Run them in order; MULTI and EXEC change nothing, as nobody comes between."""
+        await asyncio.sleep(0)
+        owner = self._owner(address)
+        if owner is None or not self._supervisor.alive(owner):
+            raise ConnectionRefusedError(f"nobody listens at {address}")
+        first = self._processes.identify(owner.record.pids[0])
+        if first is None or self._processes.state(first) == "T":
+            await asyncio.sleep(timeout_s)
+            raise TimeoutError(f"{address} did not answer")
+        return _run(self.databases(owner.record.name), commands)
+
+    def _owner(self, address: str) -> FakeTarget | None:
+        listener = self._proxy.at(address)
+        upstream = listener.upstream if listener else address
+        redis = (one for one in self._supervisor.targets.values() if one.record.wire == "redis")
+        return next((one for one in redis if one.record.address == upstream), None)
+
+
+def _run(databases: Databases, commands: Sequence[Sequence[str]]) -> tuple[RedisReply, ...]:
+    here, replies = 0, []
+    for name, *words in commands:
+        if name == "SELECT":
+            here = int(words[0])
+        replies.append(_reply(databases, here, name, words))
+    return tuple(replies)
+
+
+def _reply(databases: Databases, here: int, name: str, words: Sequence[str]) -> RedisReply:
+    keys = databases.setdefault(here, {})
+    match name, words:
+        case ("SELECT" | "MULTI" | "EXEC", _):
+            return "OK"
+        case "INFO", ["keyspace"]:
+            lines = [f"db{number}:keys={len(held)},expires=0" for number, held in sorted(databases.items()) if held]
+            return "\r\n".join(["# Keyspace", *lines])
+        case "DBSIZE", _:
+            return len(keys)
+        case "EXISTS", [key]:
+            return int(key in keys)
+        case "SET", [key, value]:
+            keys[key] = value
+            return "OK"
+        case "DEL", _:
+            return sum(keys.pop(key, None) is not None for key in words)
+        case "SWAPDB", [one, other]:
+            databases[int(one)], databases[int(other)] = databases.get(int(other), {}), databases.get(int(one), {})
+            return "OK"
+        case "SCAN", _:
+            return "0", tuple(keys)
+        case "MOVE", [key, to]:
+            return _move(keys, databases.setdefault(int(to), {}), key)
+    raise RedisRefused(f"ERR unknown command '{name}'")
+
+
+def _move(keys: dict[str, str], there: dict[str, str], key: str) -> int:
+    if key not in keys or key in there:
+        return 0
+    there[key] = keys.pop(key)
+    return 1
