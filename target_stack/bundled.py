@@ -69,6 +69,8 @@ class Builder:
             secret=self.secret,
             devices_dir=str(self.workspace.devices),
         )
+        if target.component == "gateway":
+            config["events_file"] = str(self.workspace.events(target.name))
         return plant(self.order.weaknesses, target.component, config)
 
     def target(self, target: TargetSpec) -> Part:

@@ -17,6 +17,14 @@ class Document:
     body: str
 
 
+@dataclass(frozen=True)
+class Question:
+    """One of the standard questions, and the document that answers it."""
+
+    text: str
+    document: str
+
+
 def fixtures_dir() -> Path:
     """The folder that holds `documents/`: packaged as `_fixtures`, else the checkout's `fixtures/`."""
     packaged = Path(__file__).parent / "_fixtures"
@@ -34,3 +42,9 @@ def read_documents(path: Path | None = None) -> tuple[Document, ...]:
     """The corpus that the vector store is filled with. Raises OSError, ValueError or KeyError."""
     lines = read_lines(path or fixtures_dir() / "documents" / "products.jsonl")
     return tuple(Document(line["id"], line["body"]) for line in lines)
+
+
+def read_questions(path: Path | None = None) -> tuple[Question, ...]:
+    """The standard questions about the corpus. Raises OSError, ValueError or KeyError."""
+    lines = read_lines(path or fixtures_dir() / "prompts" / "product-questions.jsonl")
+    return tuple(Question(line["question"], line["document"]) for line in lines)

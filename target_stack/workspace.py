@@ -56,6 +56,10 @@ class Workspace:
         """Where a part's stdout and stderr go."""
         return self.state / "logs" / f"{name}.log"
 
+    def events(self, name: str) -> Path:
+        """Where a part's structured log goes."""
+        return self.state / "logs" / f"{name}.events.jsonl"
+
     def folder(self, name: str, account: Account | None = None) -> Path:
         """A private scratch folder for one part, made on the first call."""
         path = self.scratch / name
@@ -135,7 +139,7 @@ def open_workspace(state: Path, account: Account | None) -> Workspace:
             drop_shared_memory(folder)
         _remove_tree(left)
     _forget(state)
-    for old in (state / "logs").glob("*.log"):
+    for old in (*(state / "logs").glob("*.log"), *(state / "logs").glob("*.events.jsonl*")):
         old.unlink()
     _remove_tree(state / "devices")
     (state / "devices").mkdir(mode=0o700)

@@ -26,9 +26,10 @@ from target_stack.agent.plans import KINDS, ORDER, SUBMITTED, first_plan
 from target_stack.agent.settings import AgentSettings
 from target_stack.agent.store import Circle, Conflict, Full, TaskStore
 from target_stack.agent.task import Task
-from target_stack.gateway.call import trace_id_of
-from target_stack.gateway.metrics import CONTENT_TYPE, series
+from target_stack.gateway.instruments import series
+from target_stack.gateway.metrics import CONTENT_TYPE
 from target_stack.gateway.policies.deadline import HEADER
+from target_stack.gateway.trace import trace_of
 
 Clock = Callable[[], float]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -131,7 +132,7 @@ class Desktop:
             kind=asked.kind,
             agent=KINDS[asked.kind].agent,
             goal=asked.goal,
-            trace_id=trace_id_of(traceparent, self.rng),
+            trace_id=trace_of({"traceparent": traceparent or ""}, self.rng).trace_id,
             priority=asked.priority,
             created=now,
             deadline=now + waits.task_s + (waits.dependency_s if asked.depends_on else 0),

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from target_stack.gateway.assemble import Assembler
-from target_stack.gateway.call import Call, span_id, trace_id_of
+from target_stack.gateway.call import Call
 from target_stack.gateway.dependency import DependencyDown
 from target_stack.gateway.drain import REASON, CutShort
 from target_stack.gateway.errors import GatewayError, bad_request, error_frame, error_reply, unavailable
@@ -18,6 +18,7 @@ from target_stack.gateway.fallback import Answer
 from target_stack.gateway.metrics import CONTENT_TYPE
 from target_stack.gateway.policies.deadline import HEADER, Deadline
 from target_stack.gateway.policies.retry_budget import RESEND_HEADER, is_resend
+from target_stack.gateway.request_record import RequestRecord
 from target_stack.gateway.requests import (
     BODY_BYTES_MAX,
     ChatRequest,
@@ -29,11 +30,13 @@ from target_stack.gateway.requests import (
 from target_stack.gateway.retries import EngineFailure
 from target_stack.gateway.serving import Asked, served
 from target_stack.gateway.sse import DONE
+from target_stack.gateway.trace import trace_of
+from target_stack.gateway.watching import watched
 from target_stack.gateway.wiring import Gateway
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 GATEWAY = web.AppKey("gateway", Gateway)
-_TRACE = web.RequestKey("trace", str)
+_RECORD = web.RequestKey("record", RequestRecord)
 _OUTCOME = web.RequestKey("outcome", str)
 _TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _COUNTED = ("chat", "rag", "embeddings", "tools", "agent")
@@ -66,15 +69,15 @@ async def _frame_of_every_request(request: web.Request, handler: Handler) -> web
     route = request.match_info.route.name
     if route not in _COUNTED:
         return await _in_openai_shape(request, handler)
-    started = gateway.telemetry.clock()
-    request[_TRACE] = trace_id_of(request.headers.get("traceparent"), gateway.telemetry.rng)
-    request[_OUTCOME] = "client_gone"  # holds when the handler is cancelled
+    record = gateway.telemetry.began(trace_of(request.headers, gateway.telemetry.rng), route)
+    request[_RECORD], request[_OUTCOME] = record, "client_gone"  # holds when the handler is cancelled
     try:
         with gateway.drain.request():
-            return await _in_openai_shape(request, handler)
+            response = await _in_openai_shape(request, handler)
+            record.answered(response.status, response.headers)
+            return response
     finally:
-        gateway.telemetry.metrics.requests.add(route, request[_OUTCOME])
-        gateway.telemetry.metrics.request_seconds.observe(gateway.telemetry.clock() - started)
+        gateway.telemetry.ended(record, request[_OUTCOME])
 
 
 async def _in_openai_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -87,8 +90,8 @@ async def _in_openai_shape(request: web.Request, handler: Handler) -> web.Stream
     except web.HTTPException as error:
         problem = bad_request(f"{request.method} {request.path}: {error.reason}", status=error.status)
     request[_OUTCOME] = _outcome_of(problem)
-    if _TRACE in request:
-        problem.headers.setdefault("x-trace-id", request[_TRACE])
+    if _RECORD in request:
+        problem.headers.setdefault("x-trace-id", request[_RECORD].trace.trace_id)
     return error_reply(problem)
 
 
@@ -125,17 +128,18 @@ def _begin(request: web.Request, limit_s: float, work: int = 0) -> Call:
         raise gateway.admission.refuse("retry_budget")
     now = gateway.telemetry.clock()
     return Call(
-        trace_id=request[_TRACE],
-        parent_id=span_id(gateway.telemetry.rng),
+        trace=request[_RECORD].trace,
         arrived=now,
         deadline=Deadline.of(now, limit_s, deadline_ms(request.headers.get(HEADER))),
         priority=priority_of(request.headers.get("x-priority")),
         resend=resend,
+        record=request[_RECORD],
     )
 
 
 async def _answer(request: web.Request, ask: ChatRequest, call: Call, *, retrieve: bool) -> web.StreamResponse:
     gateway = request.app[GATEWAY]
+    call.record.priority, call.record.wants_counts = call.priority, ask.wants_counts
     asked = Asked(ask, call, request.headers, retrieve, gateway.releases.turn(ask, call))
     async with served(gateway, asked) as answer:
         headers = {"x-trace-id": call.trace_id, **answer.headers}
@@ -152,7 +156,7 @@ async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, 
         await response.prepare(request)
         try:
             async with gateway.drain.bounded():
-                async for frames in answer.frames():
+                async for frames in watched(answer, request[_RECORD], gateway.telemetry, streamed=True):
                     if frames:
                         await response.write(b"".join([frame.raw for frame in frames]))
             last = DONE
@@ -170,7 +174,7 @@ async def _send_stream(request: web.Request, answer: Answer, headers: dict[str, 
 
 async def _send_reply(request: web.Request, answer: Answer, headers: dict[str, str]) -> web.StreamResponse:
     assembler = Assembler()
-    async for frames in answer.frames():
+    async for frames in watched(answer, request[_RECORD], request.app[GATEWAY].telemetry, streamed=False):
         for frame in frames:
             if frame.data is not None:
                 assembler.add(frame.data)

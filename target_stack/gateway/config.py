@@ -10,7 +10,7 @@
 own. `embedder`, `vector_store`, `tools` and `agents` may be null: their routes then say so; without a `cache` no answer
 is kept. `canned_text` is what users read when no model answers. `release` is the first stable release, by default the
 public model without any configuration. In `data_dir` the gateway keeps the releases in force, so that they outlive it;
-`admin` is the Unix socket for operators.
+`admin` is the Unix socket for operators, `events_file` where the structured log goes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ CANNED_TEXT = (
     "Please contact our support team: a person will take care of your question."
 )
 _UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "cache", "tools", "agents")
-_OWN = ("name", "listen", "model", "canned_text", "tools_token", "seed", "policies", "release", "data_dir", "admin")
+_PLACES = ("data_dir", "admin", "events_file")
+_OWN = ("name", "listen", "model", "canned_text", "tools_token", "seed", "policies", "release", *_PLACES)
 _KEYS = frozenset({*_OWN, *_UPSTREAMS})
 
 
@@ -68,6 +69,7 @@ class GatewayConfig:
     release: Release
     data_dir: Path | None
     admin: Path | None
+    events_file: Path | None
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
@@ -98,6 +100,7 @@ class GatewayConfig:
             release=Release.from_json({"name": "first", **config.get("release", {})}, like=_unchanged(model)),
             data_dir=Path(config["data_dir"]) if config.get("data_dir") else None,
             admin=Path(config["admin"]) if config.get("admin") else None,
+            events_file=Path(config["events_file"]) if config.get("events_file") else None,
         )
 
 

@@ -184,6 +184,7 @@ class Dispatcher:
         started = self._telemetry.clock()
         self._count(replica, kind)
         replica.in_flight += 1
+        call.record.attempts += 1
         try:
             stream = await replica.client.start(
                 ask.upstream(replica.client.model),

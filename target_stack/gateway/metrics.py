@@ -1,104 +1,18 @@
-"""A tiny Prometheus registry: counters, histograms and gauges that are read when somebody asks.
+"""All series of the gateway in four layers: resources, inference, request path, content quality.
 
-Text format version 0.0.4. There is one registry per gateway, made by `GatewayMetrics`, never a global one.
+There is one registry per gateway, made by `GatewayMetrics`, never a global one. The request path is here, the other
+layers are in `layers`.
 """
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
 
-Labels = tuple[str, ...]
+from target_stack.gateway.instruments import Counter, Gauge, Histogram, Metric
+from target_stack.gateway.layers import ContentQuality, Inference, Resources
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PAUSE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1.0)
-LATENCY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 20.0)
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def series(name: str, labels: Mapping[str, str]) -> str:
-    """`name{a="x"}`, or the bare name without labels."""
-    inside = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
-    return f"{name}{{{inside}}}" if inside else name
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
-
-
-class Metric(Protocol):
-    """Anything that can print its lines."""
-
-    def lines(self) -> Iterator[str]:
-        """Help, type and samples."""
-        ...
-
-
-def _head(name: str, kind: str, doc: str) -> Iterator[str]:
-    yield f"# HELP {name} {doc}"
-    yield f"# TYPE {name} {kind}"
-
-
-class Counter:
-    """Counts up, per combination of label values."""
-
-    def __init__(self, name: str, doc: str, label_names: Sequence[str] = ()) -> None:
-        self._name, self._doc, self._label_names = name, doc, tuple(label_names)
-        self._values: dict[Labels, float] = {} if label_names else {(): 0.0}
-
-    def add(self, *labels: str, by: float = 1.0) -> None:
-        """One more of this kind; label values in the order of the names."""
-        self._values[labels] = self._values.get(labels, 0.0) + by
-
-    def value(self, *labels: str) -> float:
-        """The count so far."""
-        return self._values.get(labels, 0.0)
-
-    def lines(self) -> Iterator[str]:
-        """See Metric."""
-        yield from _head(self._name, "counter", self._doc)
-        for labels, value in sorted(self._values.items()):
-            yield f"{series(self._name, dict(zip(self._label_names, labels, strict=True)))} {_number(value)}"
-
-
-class Gauge:
-    """Reads its samples from a function at every scrape, so it cannot be stale."""
-
-    def __init__(self, name: str, doc: str, read: Callable[[], Iterable[tuple[Mapping[str, str], float]]]) -> None:
-        self._name, self._doc, self._read = name, doc, read
-
-    def lines(self) -> Iterator[str]:
-        """See Metric."""
-        yield from _head(self._name, "gauge", self._doc)
-        for labels, value in self._read():
-            yield f"{series(self._name, labels)} {_number(value) if value != float('inf') else '+Inf'}"
-
-
-class Histogram:
-    """Counts of observations at or below each bound, in seconds."""
-
-    def __init__(self, name: str, doc: str, bounds: Sequence[float] = LATENCY_BUCKETS_S) -> None:
-        self._name, self._doc, self._bounds = name, doc, tuple(bounds)
-        self._counts = [0] * (len(self._bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, value: float) -> None:
-        """One observation."""
-        self._counts[bisect.bisect_left(self._bounds, value)] += 1
-        self._sum += value
-
-    def lines(self) -> Iterator[str]:
-        """See Metric."""
-        yield from _head(self._name, "histogram", self._doc)
-        total = 0
-        for bound, count in zip((*map(_number, self._bounds), "+Inf"), self._counts, strict=True):
-            total += count
-            yield f'{self._name}_bucket{{le="{bound}"}} {total}'
-        yield f"{self._name}_sum {self._sum!r}"
-        yield f"{self._name}_count {total}"
 
 
 class GatewayMetrics:
@@ -126,11 +40,13 @@ class GatewayMetrics:
             ("release", "result"),
         )
         self.release_tokens = Counter("gateway_release_tokens_total", "Tokens sent by release.", ("release",))
+        self.queue_seconds = Histogram("gateway_queue_seconds", "From arrival to the start of the work.")
         self.ttft = Histogram("gateway_ttft_seconds", "From arrival to the first token of the answer.")
         self.retry_pause_seconds = Histogram(
             "gateway_retry_pause_seconds", "Pauses before the gateway's own retries.", PAUSE_BUCKETS_S
         )
         self.request_seconds = Histogram("gateway_request_seconds", "From arrival to the end of the answer.")
+        self.resources, self.inference, self.content = Resources(), Inference(), ContentQuality()
         self._metrics: list[Metric] = [
             self.requests,
             self.upstream_calls,
@@ -141,6 +57,7 @@ class GatewayMetrics:
             self.probes,
             self.release_answers,
             self.release_tokens,
+            self.queue_seconds,
             self.ttft,
             self.retry_pause_seconds,
             self.request_seconds,
@@ -155,5 +72,15 @@ class GatewayMetrics:
         self._metrics.append(Gauge(name, doc, read))
 
     def text(self) -> str:
-        """The page of /metrics."""
-        return "".join(f"{line}\n" for metric in self._metrics for line in metric.lines())
+        """The page of /metrics, layer by layer from below; the names of the layers are comments to Prometheus."""
+        layers = {
+            "resources": self.resources.metrics,
+            "inference": self.inference.metrics,
+            "request path": self._metrics,
+            "content quality": self.content.metrics,
+        }
+        return "".join(f"# layer: {name}\n{_lines(metrics)}" for name, metrics in layers.items())
+
+
+def _lines(metrics: Iterable[Metric]) -> str:
+    return "".join(f"{line}\n" for metric in metrics for line in metric.lines())

@@ -57,13 +57,6 @@ class ChatRequest:
         """Whether the reply must count its tokens: a stream does so only when asked."""
         return not self.stream or bool((self.fields.get("stream_options") or {}).get("include_usage"))
 
-    def with_counts(self) -> ChatRequest:
-        """The same request with the tokens counted."""
-        if self.wants_counts:
-            return self
-        options = {**(self.fields.get("stream_options") or {}), "include_usage": True}
-        return replace(self, fields={**self.fields, "stream_options": options})
-
     def question(self) -> str:
         """Text of the last user message. Raises GatewayError when there is none."""
         for place, message in reversed(list(enumerate(self.fields["messages"]))):
@@ -84,11 +77,9 @@ class ChatRequest:
         return replace(self, fields=fields)
 
     def upstream(self, own_model: str) -> dict[str, Any]:
-        """The body for an engine: always a stream, with usage where the reply must show it."""
-        fields = {**self.fields, "stream": True, "model": self.model or own_model}
-        if not self.stream:
-            fields["stream_options"] = {"include_usage": True}
-        return fields
+        """The body for an engine: always a stream, and always with the tokens counted at its end."""
+        options = {**(self.fields.get("stream_options") or {}), "include_usage": True}
+        return {**self.fields, "stream": True, "stream_options": options, "model": self.model or own_model}
 
 
 def _defaults(asked: Mapping[str, Any], release: Release) -> dict[str, Any]:

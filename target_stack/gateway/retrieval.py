@@ -81,7 +81,7 @@ class Retrieval:
         deadline = call.deadline.within(now, self._limits.retrieval_s)
         embedded_by = deadline.within(now, self._limits.embedder_s)
         vector = await self._embedder.call(embedded_by, lambda: self._embed(question, call))
-        return await self.store.call(deadline, lambda: self._search(vector))
+        return await self.store.call(deadline, lambda: self._search(vector, call))
 
     async def _embed(self, question: str, call: Call) -> list[float]:
         status, reply = await self._embedder_http.post("/v1/embeddings", {"input": [question]}, call)
@@ -93,8 +93,8 @@ class Retrieval:
             raise CallFailed("malformed_reply") from problem
         return vector
 
-    async def _search(self, vector: list[float]) -> list[Document]:
-        found = await self._store_client.search(vector, _DOCUMENTS)
+    async def _search(self, vector: list[float], call: Call) -> list[Document]:
+        found = await self._store_client.search(vector, _DOCUMENTS, call.trace.comment())
         if not found:
             raise CallFailed("no_documents")
         return found

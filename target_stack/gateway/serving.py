@@ -77,7 +77,7 @@ async def served(gateway: Gateway, asked: Asked) -> AsyncIterator[Served]:
         return
     if gateway.config.policies.single_flight.kind == "none":
         async with _kept_or_made(gateway, asked) as answer:
-            yield _as_asked(answer, asked)
+            yield answer
         return
     # A flight has the whole time, whatever its first listener leaves: later ones may have more.
     deadline = Deadline.of(gateway.telemetry.clock(), gateway.config.policies.deadline.total_s)
@@ -88,7 +88,7 @@ async def served(gateway: Gateway, asked: Asked) -> AsyncIterator[Served]:
         ) as (answer, follows):
             if follows and answer.headers.get(HEADER) in (None, "miss"):
                 answer.headers[HEADER] = "shared"
-            yield _as_asked(answer, asked)
+            yield answer
     except OutOfTime:
         said, steps_down = gateway.chain.last_words(asked.call)
         yield Served(said, {"x-served-by": said.served_by, "x-degraded": ",".join(steps_down)})
@@ -132,6 +132,7 @@ async def _made(gateway: Gateway, asked: Asked) -> AsyncIterator[Served]:
     """An answer made now, inside the admission limit."""
     call, turn = asked.call, asked.turn
     async with gateway.doors.arrival.slot(call.priority, call.deadline.at):
+        gateway.telemetry.admitted(call.record)
         with turn:
             async with gateway.drain.bounded():
                 headers, ask = await _with_documents(gateway, asked)
@@ -154,8 +155,7 @@ async def _made(gateway: Gateway, asked: Asked) -> AsyncIterator[Served]:
 
 async def _with_documents(gateway: Gateway, asked: Asked) -> tuple[dict[str, str], ChatRequest]:
     """The headers that tell about retrieval, and the request with what was found."""
-    # What may be kept or shared is asked for with its tokens counted, as any listener may want it.
-    ask = asked.turn.ask if asked.use == "alone" else asked.turn.ask.with_counts()
+    ask = asked.turn.ask
     if not asked.retrieve:
         return {}, ask
     try:
@@ -182,11 +182,6 @@ async def _first_answer(gateway: Gateway, asked: Asked, ask: ChatRequest) -> tup
 def _kept_headers(answer: KeptAnswer) -> dict[str, str]:
     documents = {} if answer.documents is None else {"x-documents": answer.documents}
     return {"x-served-by": answer.served_by, "age": str(round(answer.age_s)), **documents}
-
-
-def _as_asked(answer: Served, asked: Asked) -> Served:
-    """Without the frame that counts tokens, for a stream that did not ask for it."""
-    return answer if asked.ask.wants_counts else Served(_Uncounted(answer.answer), answer.headers)
 
 
 class _Watched:
@@ -226,22 +221,3 @@ class _Recorded:
 
     async def close(self) -> None:
         """Whoever made the answer closes it."""
-
-
-class _Uncounted:
-    """An answer without the frame that only counts tokens."""
-
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-        self.served_by = answer.served_by
-
-    async def frames(self) -> AsyncIterator[list[Frame]]:
-        async for batch in self._answer.frames():
-            yield [frame for frame in batch if not _counts_only(frame)]
-
-    async def close(self) -> None:
-        """Whoever made the answer closes it."""
-
-
-def _counts_only(frame: Frame) -> bool:
-    return frame.data is not None and frame.data.get("choices") == [] and "usage" in frame.data

@@ -6,10 +6,13 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from target_stack.gateway.events import Clock, EventRing
+from target_stack.gateway.events import Clock, EventRing, Tell
 from target_stack.gateway.metrics import GatewayMetrics
 from target_stack.gateway.policies.breaker import BreakerPolicy, State, make_breaker
+from target_stack.gateway.policies.observing import LogSettings, is_detailed
 from target_stack.gateway.policies.settings import BreakerSettings
+from target_stack.gateway.request_record import RequestRecord
+from target_stack.gateway.trace import Trace
 
 _STATE_EVENTS = {"open": "breaker_opened", "half_open": "breaker_half_open", "closed": "breaker_closed"}
 STATE_NUMBERS = {"closed": 0.0, "half_open": 1.0, "open": 2.0}
@@ -23,6 +26,29 @@ class Telemetry:
     rng: random.Random
     events: EventRing
     metrics: GatewayMetrics
+    log: Tell = lambda _mono, _name, _fields: None
+    settings: LogSettings = LogSettings()
+
+    def began(self, trace: Trace, route: str) -> RequestRecord:
+        """The account of a request that has just arrived."""
+        detailed = is_detailed(trace.trace_id, self.settings.token_detail_share)
+        return RequestRecord(trace, route, self.clock(), token_times_s=[] if detailed else None)
+
+    def admitted(self, record: RequestRecord) -> None:
+        """The request has waited for its turn, and work on it begins."""
+        record.queue_s = self.clock() - record.arrived
+        self.metrics.queue_seconds.observe(record.queue_s)
+
+    def ended(self, record: RequestRecord, outcome: str) -> None:
+        """Count a request and write it down, whatever became of it."""
+        now = self.clock()
+        line = record.line(outcome=outcome, duration_s=now - record.arrived)
+        self.metrics.requests.add(record.route, outcome)
+        self.metrics.request_seconds.observe(now - record.arrived)
+        if record.finish_reasons:
+            empty = not record.output_tokens and not record.characters
+            self.metrics.content.count(line["degraded"], record.finish_reasons, record.output_tokens, empty=empty)
+        self.log(now, "request", line)
 
     def breaker(self, settings: BreakerSettings, limit_s: float, **labels: Any) -> BreakerPolicy:
         """A breaker that tells its changes as events with these labels."""

@@ -49,7 +49,7 @@ class GatewayTools:
 
     async def use(self, call: Call, tool: str, arguments: dict[str, Any], client_key: str | None) -> tuple[int, Any]:
         """Status and JSON of the answer. Raises DependencyDown."""
-        request_key, tries = client_key or f"{call.trace_id}-{call.parent_id}", count(1)
+        request_key, tries = client_key or f"{call.trace_id}-{call.trace.parent_id}", count(1)
 
         def ask() -> Awaitable[tuple[int, Any]]:
             return self._ask(call, tool, arguments, key_of(self._settings.tool_key, request_key, next(tries)))
@@ -67,9 +67,9 @@ class GatewayTools:
     async def _ask(self, call: Call, tool: str, arguments: dict[str, Any], key: str) -> tuple[int, Any]:
         now = self._telemetry.clock()
         within_s = max(0.001, min(self.dependency.limit_s, call.deadline.remaining(now)))
-        traceparent = call.headers(now)["traceparent"]
+        trace = call.trace.headers()
         try:
-            done = await self._client.call(tool, arguments, within_s=within_s, key=key, traceparent=traceparent)
+            done = await self._client.call(tool, arguments, within_s=within_s, key=key, **trace)
         except ToolRefused as refused:
             return STATUSES.get(refused.reason, 400), refused.to_json()
         except ToolCallFailed as failed:

@@ -31,10 +31,13 @@ class VectorStoreClient:
         self._running: set[asyncio.Task[list[Document]]] = set()
         self._closed = False
 
-    async def search(self, vector: Sequence[float], count: int) -> list[Document]:
-        """The nearest documents (id, body) by cosine distance, nearest first. Raises CallFailed."""
+    async def search(self, vector: Sequence[float], count: int, comment: str = "") -> list[Document]:
+        """The nearest documents (id, body) by cosine distance, nearest first. Raises CallFailed.
+
+        `comment` goes with the query into the server's activity list and its log of slow queries.
+        """
         connection = self._idle.pop() if self._idle else await self._connect()
-        task = asyncio.create_task(_nearest(connection, vector, count))
+        task = asyncio.create_task(_nearest(connection, vector, count, comment))
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
@@ -79,9 +82,12 @@ class VectorStoreClient:
             task.exception()  # seen, also when the caller is gone
 
 
-async def _nearest(connection: psycopg.AsyncConnection, vector: Sequence[float], count: int) -> list[Document]:
+async def _nearest(
+    connection: psycopg.AsyncConnection, vector: Sequence[float], count: int, comment: str
+) -> list[Document]:
     literal = "[" + ",".join(map(repr, vector)) + "]"
-    cursor = await connection.execute(_NEAREST, (literal, count))
+    # Each comment makes another statement, so preparing one would only fill the server's memory.
+    cursor = await connection.execute((_NEAREST + comment).encode(), (literal, count), prepare=False)
     return [(str(name), str(body)) for name, body in await cursor.fetchall()]
 
 

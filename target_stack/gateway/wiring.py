@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 
+from target_stack.fixtures import read_questions
 from target_stack.gateway.admission import Admission, Doors, doors
 from target_stack.gateway.cache.answers import AnswerCache
 from target_stack.gateway.cache.client import CacheClient
@@ -19,8 +21,9 @@ from target_stack.gateway.dependency import Dependency
 from target_stack.gateway.dispatch import Dispatcher
 from target_stack.gateway.drain import Drain
 from target_stack.gateway.engine_client import EngineClient, open_session
-from target_stack.gateway.events import Clock, EventRing
+from target_stack.gateway.events import Clock, EventRing, Tell
 from target_stack.gateway.fallback import Answer, FallbackChain
+from target_stack.gateway.json_lines import JsonLines
 from target_stack.gateway.keeper import keep
 from target_stack.gateway.metrics import GatewayMetrics
 from target_stack.gateway.policies.autoscale import Autoscaler
@@ -28,6 +31,7 @@ from target_stack.gateway.policies.limiter import make_limiter
 from target_stack.gateway.policies.queue import AdmissionQueue, ShedWatch
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy, make_retry_budget
 from target_stack.gateway.policies.slots import Slots
+from target_stack.gateway.recall_probe import RecallProbe
 from target_stack.gateway.releases import FILE, ReleaseBook, Rules, keep_in, read_releases
 from target_stack.gateway.repeat import Repeater
 from target_stack.gateway.replicas import ReplicaPool
@@ -82,14 +86,22 @@ async def open_gateway(
     config: GatewayConfig, clock: Clock, rng: random.Random, sessions: EngineSessions | None = None
 ) -> AsyncIterator[Gateway]:
     """A running gateway, its sessions and its background watch; all closed at exit."""
-    telemetry = Telemetry(clock, rng, EventRing(clock), GatewayMetrics())
     async with AsyncExitStack() as stack:
+        log = _open_log(config, stack)
+        events = EventRing(clock, tell=log)
+        telemetry = Telemetry(clock, rng, events, GatewayMetrics(), log, config.policies.log)
         builder = _Builder(config, telemetry, stack, sessions)
         gateway = await builder.gateway()
         _add_gauges(gateway, builder.budget)
         scaling = Scaling(Autoscaler(config.policies.autoscale), gateway.pools[0], gateway.admission, telemetry)
         ticks = (gateway.admission.tick, gateway.releases.tick, scaling.tick)
-        watch = asyncio.create_task(keep(gateway.pools, ticks, config.policies.outlier, telemetry))
+        watch = asyncio.create_task(
+            _together(
+                keep(gateway.pools, ticks, config.policies.outlier, telemetry),
+                telemetry.metrics.resources.watch_lag(),
+                _examine(gateway),
+            )
+        )
         try:
             yield gateway
         finally:
@@ -102,6 +114,30 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.wait({task})
     if not task.cancelled():
         task.result()
+
+
+async def _together(*watches: Coroutine[Any, Any, None]) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for watch in watches:
+            tasks.create_task(watch)
+
+
+async def _examine(gateway: Gateway) -> None:
+    """The recall probe, where there is something to examine."""
+    policies = gateway.config.policies
+    if policies.recall.kind == "probe" and isinstance(gateway.retrieval, Retrieval):
+        limit_s = policies.deadline.retrieval_s
+        await RecallProbe(gateway.retrieval, read_questions(), policies.recall, gateway.telemetry, limit_s).run()
+
+
+def _open_log(config: GatewayConfig, stack: AsyncExitStack) -> Tell:
+    """Where events and requests are written down; nowhere without a file. Raises OSError."""
+    if config.events_file is None:
+        return lambda _mono, _name, _fields: None
+    settings = config.policies.log
+    lines = JsonLines(config.events_file, file_bytes=settings.file_bytes, files=settings.files)
+    stack.callback(lines.close)
+    return lines.add
 
 
 class _Builder:

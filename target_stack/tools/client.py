@@ -85,11 +85,14 @@ class ToolClient:
         within_s: float,
         key: str | None = None,
         traceparent: str | None = None,
+        tracestate: str | None = None,
     ) -> ToolResult:
         """Call a tool; one that acts needs a `key`, unique to the intent. Raises ToolRefused, NotStarted, MaybeDone."""
-        meta = {name: value for name, value in ((KEY, key), ("traceparent", traceparent)) if value is not None}
+        said = (("traceparent", traceparent), ("tracestate", tracestate))
+        trace = {name: value for name, value in said if value is not None}
+        meta = trace if key is None else {KEY: key, **trace}
         params = {"name": tool, "arguments": dict(arguments)}
-        result = await self._ask("tools/call", tool, request_body("tools/call", params, meta), within_s, traceparent)
+        result = await self._ask("tools/call", tool, request_body("tools/call", params, meta), within_s, trace)
         value = result.get("structuredContent")
         if not isinstance(value, dict):
             raise MaybeDone("malformed_reply", "the result has no structured content")
@@ -100,15 +103,13 @@ class ToolClient:
 
     async def list_tools(self, *, within_s: float) -> list[dict[str, Any]]:
         """The tools that this agent may call, with their schemas. Raises NotStarted or MaybeDone."""
-        result = await self._ask("tools/list", None, request_body("tools/list", {}), within_s, None)
+        result = await self._ask("tools/list", None, request_body("tools/list", {}), within_s, {})
         return list(result.get("tools") or ())
 
     async def _ask(
-        self, method: str, name: str | None, body: bytes, within_s: float, traceparent: str | None
+        self, method: str, name: str | None, body: bytes, within_s: float, trace: Mapping[str, str]
     ) -> dict[str, Any]:
-        headers = request_headers(method, name, self._token) | {DEADLINE: str(max(1, int(within_s * 1000)))}
-        if traceparent is not None:
-            headers["traceparent"] = traceparent
+        headers = {**request_headers(method, name, self._token), DEADLINE: str(max(1, int(within_s * 1000))), **trace}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_S, within_s))
         try:
             async with (

@@ -61,6 +61,8 @@ class Cluster:
             "recovery_init_sync_method": "syncfs",
             "cluster_name": "brownout",
             "shared_buffers": "16MB",
+            # The gateway's own limit. Its statements end with the trace that they are part of.
+            "log_min_duration_statement": "200ms",
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [str(self.installation / "bin" / "postgres"), "-D", str(self.data), "-p", str(port), *options]

@@ -19,6 +19,7 @@ from target_stack.gateway.policies.caching import CacheSettings, SingleFlightSet
 from target_stack.gateway.policies.canary import CanarySettings
 from target_stack.gateway.policies.hedge import HedgeSettings
 from target_stack.gateway.policies.limiter import LimiterSettings
+from target_stack.gateway.policies.observing import LogSettings, RecallSettings
 from target_stack.gateway.policies.queue import QueueSettings
 from target_stack.gateway.policies.release import ReleaseSettings
 from target_stack.gateway.policies.retry_classes import RetrySettings
@@ -155,6 +156,8 @@ class PolicySettings:
     admission_at: Literal["arrival", "first_token"] = "arrival"
     limiter: LimiterSettings = field(default_factory=LimiterSettings)
     outlier: OutlierSettings = field(default_factory=OutlierSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+    recall: RecallSettings = field(default_factory=RecallSettings)
     canary: CanarySettings = field(default_factory=CanarySettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     tool_key: ToolKey = "per_request"

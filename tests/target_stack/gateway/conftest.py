@@ -6,11 +6,13 @@ import asyncio
 import inspect
 import json
 import random
+import re
 import selectors
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -33,7 +35,12 @@ QUICK: dict[str, Any] = {
     "breaker": {"open_s": 0.2, "consecutive_failures": 3},
     "outlier": {"liveness_period_s": 0.05, "probe_period_s": 0.1, "probe_timeout_s": 0.2},
     "shed_quiet_s": 0.2,
+    "recall": {"kind": "none"},  # an examination would be among the calls that tests count
 }
+
+
+_PAGE = (Path(__file__).parents[3] / "docs" / "observability.md").read_text()
+DOCUMENTED = set(re.findall(r"`([a-z_]+)`", _PAGE.split("## Events")[1].split("## The structured log")[0]))
 
 
 class QuietTime(selectors.DefaultSelector):
@@ -176,6 +183,7 @@ class FakeStore:
         self.rows = [("doc-17", "Headphones can be returned within 45 days."), ("doc-3", "Shipping is free.")]
         self.frozen = False
         self.connections = 0
+        self.queries: list[str] = []
         self.port = 0
         self._server: asyncio.Server | None = None
         self._writers: list[asyncio.StreamWriter] = []
@@ -202,7 +210,9 @@ class FakeStore:
             writer.write(b"R\0\0\0\x08\0\0\0\0" + ready)
             while True:
                 kind, length = struct.unpack("!cI", await reader.readexactly(5))
-                await reader.readexactly(length - 4)
+                message = await reader.readexactly(length - 4)
+                if kind == b"P":
+                    self.queries.append(message.split(b"\0")[1].decode())
                 if kind == b"X":
                     break
                 if kind == b"S":
@@ -377,6 +387,8 @@ def serve() -> Serve:
             stack.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
             stack.session = await exits.enter_async_context(aiohttp.ClientSession())
             yield stack
+            told = {event["name"] for event in stack.events()}
+            assert told <= DOCUMENTED, "write the new event into docs/observability.md"
 
     return running
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from target_stack.gateway.metrics import Counter, GatewayMetrics, Gauge, Histogram
+from target_stack.gateway.instruments import Counter, Gauge, Histogram, Histograms
+from target_stack.gateway.metrics import GatewayMetrics
 
 
 def test_a_counter_prints_one_line_per_combination() -> None:
@@ -50,3 +51,21 @@ def test_two_gateways_share_no_counts() -> None:
     one, other = GatewayMetrics(), GatewayMetrics()
     one.shed.add("queue_full")
     assert "queue_full" not in other.text()
+
+
+def test_a_histogram_per_label_value_has_one_head() -> None:
+    histograms = Histograms("h", "d", "replica", (1.0,))
+    histograms.observe("b", 0.5)
+    histograms.observe("a", 2.0)
+    assert list(histograms.lines()) == [
+        "# HELP h d",
+        "# TYPE h histogram",
+        'h_bucket{replica="a",le="1"} 0',
+        'h_bucket{replica="a",le="+Inf"} 1',
+        'h_sum{replica="a"} 2.0',
+        'h_count{replica="a"} 1',
+        'h_bucket{replica="b",le="1"} 1',
+        'h_bucket{replica="b",le="+Inf"} 1',
+        'h_sum{replica="b"} 0.5',
+        'h_count{replica="b"} 1',
+    ]

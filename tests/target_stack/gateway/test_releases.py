@@ -19,6 +19,7 @@ from target_stack.gateway.policies.release import AnswerConfig, Release, Release
 from target_stack.gateway.releases import FILE, ReleaseBook, Rules, keep_in, read_releases
 from target_stack.gateway.requests import ChatRequest, chat_request
 from target_stack.gateway.telemetry import Telemetry
+from target_stack.gateway.trace import Trace
 
 STABLE = Release("r1", "1", "brownout-chat")
 NEXT = Release("r2", "2", "brownout-chat-v2", AnswerConfig(system_prompt="Be kind.", temperature=0.5, max_tokens=77))
@@ -35,7 +36,7 @@ class Desk:
 
     def ask(self, user: str, *, tokens: int = 30, whole: bool = True) -> Release:
         """One request of `user` from its first to its last moment."""
-        call = Call("0" * 32, self.now, Deadline(self.now + 5), "interactive", "0" * 16)
+        call = Call(Trace("0" * 32, "0" * 16), self.now, Deadline(self.now + 5), "interactive")
         with self.book.turn(request(user=user), call) as turn:
             turn.first_token(self.now + 0.05, own=True)
             if whole:
@@ -97,7 +98,7 @@ def test_a_user_stays_with_a_release_and_without_a_name_the_trace_decides() -> N
 
 def test_the_public_model_stands_for_each_engines_own() -> None:
     desk = Desk()
-    call = Call("0" * 32, desk.now, Deadline(desk.now + 5), "interactive", "0" * 16)
+    call = Call(Trace("0" * 32, "0" * 16), desk.now, Deadline(desk.now + 5), "interactive")
     assert desk.book.turn(request(), call).ask.upstream("engines-own")["model"] == "engines-own"
 
 
@@ -110,7 +111,7 @@ def test_a_bad_canary_is_taken_back_and_a_good_one_goes_all_the_way() -> None:
             user, canary = f"user-{number}", desk.book.state.canary
             if canary is None:
                 break
-            call = Call("0" * 32, desk.now, Deadline(desk.now + 5), "interactive", "0" * 16)
+            call = Call(Trace("0" * 32, "0" * 16), desk.now, Deadline(desk.now + 5), "interactive")
             turn = desk.book.turn(request(user=user), call)
             desk.book.ended(turn, Seen(True, 0.05, tokens if turn.is_canary else 30))
         return desk
@@ -133,7 +134,7 @@ def test_a_bad_canary_is_taken_back_and_a_good_one_goes_all_the_way() -> None:
 def test_requests_of_an_earlier_canary_say_nothing_about_a_later_one() -> None:
     desk = Desk()
     desk.book.start(NEXT)
-    call = Call("0" * 32, desk.now, Deadline(desk.now + 5), "interactive", "0" * 16)
+    call = Call(Trace("0" * 32, "0" * 16), desk.now, Deadline(desk.now + 5), "interactive")
     late = desk.book.turn(request(user="u"), call)
     desk.book.roll_back()
     desk.book.start(Release("r3", "1", "brownout-chat-v2"))

@@ -48,7 +48,7 @@ def test_an_engine_is_always_asked_for_a_stream_with_its_own_model_name() -> Non
     asked = read(max_tokens=5).upstream("small")
     assert (asked["stream"], asked["model"], asked["max_tokens"]) == (True, "small", 5)
     assert asked["stream_options"] == {"include_usage": True}
-    assert "stream_options" not in read(stream=True).upstream("m")
+    assert read(stream=True).upstream("m")["stream_options"] == {"include_usage": True}
 
 
 def test_the_question_is_the_last_user_message_also_in_parts() -> None:

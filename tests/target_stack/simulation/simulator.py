@@ -32,6 +32,7 @@ from target_stack.gateway.errors import GatewayError
 from target_stack.gateway.policies.deadline import Deadline
 from target_stack.gateway.requests import ChatRequest
 from target_stack.gateway.retries import EngineFailure
+from target_stack.gateway.trace import Trace
 from target_stack.gateway.wiring import Gateway, open_gateway
 
 Priority = Literal["interactive", "batch"]
@@ -235,7 +236,7 @@ class Simulation:
         if resend and not gateway.budget.take_retry(ask.work()):
             raise gateway.admission.refuse("retry_budget")
         deadline = Deadline.of(clock(), gateway.config.policies.deadline.total_s)
-        call = Call(_TRACE, clock(), deadline, request.priority, "1" * 16, resend=resend)
+        call = Call(Trace(_TRACE, "1" * 16), clock(), deadline, request.priority, resend=resend)
         async with gateway.doors.arrival.slot(call.priority, call.deadline.at):
             answer, degraded = await gateway.chain.answer(ask, call)
             try:
