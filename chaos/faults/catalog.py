@@ -7,6 +7,12 @@ from types import MappingProxyType
 
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.fault import Fault
+from chaos.faults.gpu_ecc import GpuEcc
+from chaos.faults.gpu_hang import GpuHang
+from chaos.faults.gpu_lost import GpuLost
+from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
+from chaos.faults.gpu_throttle import GpuThrottle
+from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -20,6 +26,12 @@ from chaos.faults.stream_stall import StreamStall
 
 FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
+    GpuEcc,
+    GpuHang,
+    GpuLost,
+    GpuMemoryPressure,
+    GpuThrottle,
+    GpuXid,
     HttpStatus,
     NetDown,
     NetLatency,

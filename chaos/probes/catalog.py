@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from chaos.probes.gpu import Gpu
 from chaos.probes.http_health import HttpHealth
 from chaos.probes.metrics_text import MetricsText
 from chaos.probes.probe import Probe
 from chaos.probes.process_state import ProcessState
 from chaos.probes.stack_events import StackEvents
 
-PROBES: tuple[type[Probe], ...] = (HttpHealth, MetricsText, ProcessState, StackEvents)
+PROBES: tuple[type[Probe], ...] = (Gpu, HttpHealth, MetricsText, ProcessState, StackEvents)
 
 by_kind: Mapping[str, type[Probe]] = MappingProxyType({probe.kind: probe for probe in PROBES})
 

@@ -18,6 +18,7 @@ from typing import Any
 from chaos.inventory import Target
 from chaos.ports import ConnectResult, Host, HttpReply, Wire
 from chaos.testing.clock import VirtualClock
+from chaos.testing.devices import FakeDevices
 from chaos.testing.recording import Recording
 from chaos.testing.redis import FakeRedis
 from chaos.testing.releases import FakeReleases
@@ -96,13 +97,16 @@ class InMemoryNetwork:
 class InMemoryHttp:
     """The `Http` port. `pages` are replies by URL; `trouble` are replies by the beginning of a URL, and come first."""
 
-    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy, serving: FakeServing) -> None:
-        """Serves the supervisor's socket, the proxy's admin port, `pages`, and what the targets serve."""
+    def __init__(
+        self, supervisor: FakeSupervisor, proxy: FakeProxy, devices: FakeDevices, serving: FakeServing
+    ) -> None:
+        """Serves the supervisor's socket, the admin ports of proxy and devices, `pages`, and what the targets serve."""
         self.pages: dict[str, HttpReply] = {}
         self.trouble: dict[str, HttpReply] = {}
         self.releases: list[FakeReleases] = []
         self._supervisor = supervisor
         self._proxy = proxy
+        self._devices = devices
         self._serving = serving
 
     async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
@@ -121,6 +125,9 @@ class InMemoryHttp:
             return self._supervisor.answer(method, url.removeprefix(socket), json)
         if url.startswith(admin) and not self._proxy.absent:
             return self._proxy.answer(method, url.removeprefix(admin), json)
+        gpus = f"http://{self._devices.admin}"
+        if url.startswith(gpus) and not self._devices.absent:
+            return self._devices.answer(method, url.removeprefix(gpus), json)
         served = await self._serving.answer(method, url, json, timeout_s)
         if served:
             return served
@@ -137,9 +144,10 @@ class InMemoryHost:
         self.processes = ProcessTable()
         self.supervisor = FakeSupervisor(socket, self.processes)
         self.proxy = FakeProxy(admin)
-        serving = FakeServing(self.supervisor, self.processes, self.proxy)
-        self.http = InMemoryHttp(self.supervisor, self.proxy, serving)
         self.redis = FakeRedis(self.supervisor, self.processes, self.proxy)
+        self.devices = FakeDevices("127.0.0.1:8479")
+        serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices)
+        self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.files = InMemoryFiles()
         network = InMemoryNetwork(self.supervisor, self.processes, self.proxy)
         self._recording = Recording(Host(self.clock, self.processes, network, self.http, self.redis, self.files))
@@ -148,10 +156,14 @@ class InMemoryHost:
     def add_target(
         self, name: str, role: str = "engine", *, node: str | None = None, wire: str = "http", processes: int = 1
     ) -> Target:
-        """Start a target with a proxy listener before it."""
+        """Start a target with a proxy listener before it and a GPU below it."""
         number = len(self.supervisor.targets) + 1
         address, via = f"127.0.0.1:{41000 + number}", f"127.0.0.1:{42000 + number}"
-        handles = {"supervisor": self.supervisor.socket, "proxy": {"admin": self.proxy.admin, "name": name}}
+        handles = {
+            "supervisor": self.supervisor.socket,
+            "proxy": {"admin": self.proxy.admin, "name": name},
+            "device": {"admin": self.devices.admin, "id": self.devices.add(name)},
+        }
         self.proxy.add(name, listen=via, upstream=address)
         return self.supervisor.add(Target(name, role, node, (), address, via, wire=wire, handles=handles), processes)
 

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from chaos.ports import HttpReply
+from chaos.testing.devices import FakeDevices
 from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable, reply
 
 MODEL = "brownout-chat"
@@ -25,11 +26,14 @@ def _lost(word: str) -> HttpReply:
 class FakeServing:
     """Answers for every live target."""
 
-    def __init__(self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy) -> None:
+    def __init__(
+        self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy, devices: FakeDevices
+    ) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
         self._processes = processes
         self._proxy = proxy
+        self._devices = devices
 
     async def answer(self, method: str, url: str, body: Any, timeout_s: float) -> HttpReply | None:
         """The reply, or None when the address is nobody's."""
@@ -54,12 +58,17 @@ class FakeServing:
         if any(self._processes.state(each) == "T" for each in map(self._processes.identify, owner.record.pids) if each):
             await asyncio.sleep(timeout_s)
             return _lost("timeout: frozen")
-        if what == "GET /ping":
+        if what in ("GET /ping", "GET /health"):
             return reply(200)
         if what == "GET /v1/models":
             return reply(200, {"data": [{"id": MODEL}]})
         if what != "POST /v1/completions":
             return reply(404, {"error": f"no such route: {what}"})
+        if self._devices.lost(owner.record.name):
+            return reply(500, {"error": {"code": 500}})
+        if self._devices.hung(owner.record.name):
+            await asyncio.sleep(timeout_s)
+            return _lost("timeout: the GPU hangs")
         return await self._stream(int(body["max_tokens"]), kind, attributes, timeout_s)
 
     async def _stream(self, tokens: int, kind: str, attributes: Mapping[str, Any], timeout_s: float) -> HttpReply:

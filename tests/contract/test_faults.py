@@ -7,6 +7,12 @@ import pytest
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.catalog import FAULTS, by_kind
 from chaos.faults.fault import Fault
+from chaos.faults.gpu_ecc import GpuEcc
+from chaos.faults.gpu_hang import GpuHang
+from chaos.faults.gpu_lost import GpuLost
+from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
+from chaos.faults.gpu_throttle import GpuThrottle
+from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -35,6 +41,14 @@ EXAMPLES: tuple[Fault, ...] = (
     NetDown(),
     HttpStatus(),
     HttpStatus(status=429, retry_after=Duration(2), share=Ratio(0.1), path="/v1/"),
+    GpuLost(),
+    GpuHang(),
+    GpuXid(),
+    GpuXid(code=79),
+    GpuEcc(),
+    GpuEcc(errors="corrected"),
+    GpuThrottle(),
+    GpuMemoryPressure(),
     StreamCut(),
     StreamCut(after_events=0, ending="clean", share=Ratio(0.2)),
     StreamStall(),

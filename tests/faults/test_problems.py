@@ -8,6 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from chaos.faults.fault import CannotInject, Fault
+from chaos.faults.gpu_ecc import GpuEcc
+from chaos.faults.gpu_hang import GpuHang
+from chaos.faults.gpu_lost import GpuLost
+from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
+from chaos.faults.gpu_throttle import GpuThrottle
+from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -26,7 +32,8 @@ from chaos.units import Duration
 BARE = Target("tools", "tool", None, (), "127.0.0.1:41001")
 LATENCY = NetLatency(latency=Duration(0.1))
 TOXIC: tuple[Fault, ...] = (HttpStatus(), StreamCut(), StreamStall())
-HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown(), *TOXIC)
+GPU: tuple[Fault, ...] = (GpuEcc(), GpuHang(), GpuLost(), GpuMemoryPressure(), GpuThrottle(), GpuXid())
+HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown(), *TOXIC, *GPU)
 
 
 @pytest.mark.parametrize("fault", HARMFUL, ids=lambda fault: fault.kind)
@@ -134,6 +141,14 @@ def test_a_proxy_that_does_not_answer_is_named_with_its_admin_address(fault: Fau
         world.proxy.absent = True
 
     assert "proxy tools at 127.0.0.1:8474 would not show its state: no answer" in _refusal(fault, vanish)
+
+
+@pytest.mark.parametrize("fault", GPU, ids=lambda fault: fault.kind)
+def test_a_device_process_that_does_not_answer_is_named(fault: Fault) -> None:
+    def vanish(world: InMemoryHost) -> None:
+        world.devices.absent = True
+
+    assert _refusal(fault, vanish) == "tools: nobody at 127.0.0.1:8479 knows the GPU tools-gpu0"
 
 
 @pytest.mark.parametrize("fault", [NodeLoss(), ProcessKill()], ids=lambda fault: fault.kind)

@@ -10,6 +10,7 @@ import pytest
 from chaos.inventory import Target
 from chaos.ports import Host, HttpReply, ProcessId
 from chaos.probes.catalog import PROBES, by_kind, new_probes
+from chaos.probes.gpu import Gpu
 from chaos.probes.http_health import HttpHealth
 from chaos.probes.metrics_text import MetricsText
 from chaos.probes.process_state import ProcessState
@@ -24,6 +25,7 @@ GATEWAY = Target(
     address="h:1",
     metrics="http://h:1/metrics",
     events="http://h:1/debug/events",
+    handles={"device": {"admin": "h:8", "id": "n-gpu0"}},
 )
 
 
@@ -75,6 +77,35 @@ def event(seq, mono, name="breaker_opened"):
 def test_health_is_status_and_latency():
     reading = look(HttpHealth(), World({"http://h:1/health": text("", 200)}))
     assert reading.values == {"health_status": 200.0, "health_latency_s": 0.25}
+
+
+NVML = {
+    "nvmlDeviceGetMemoryInfo": {"total": 100, "free": 60, "used": 40},
+    "nvmlDeviceGetUtilizationRates": {"gpu": 79, "memory": 39},
+    "nvmlDeviceGetTemperature": 33,
+    "nvmlDeviceGetPowerUsage": 136579,
+    "nvmlDeviceGetClockInfo": {"NVML_CLOCK_SM": 1440},
+    "nvmlDeviceGetCurrentClocksEventReasons": 64,
+    "nvmlDeviceGetTotalEccErrors": {
+        "NVML_MEMORY_ERROR_TYPE_CORRECTED": {"NVML_VOLATILE_ECC": 2},
+        "NVML_MEMORY_ERROR_TYPE_UNCORRECTED": {"NVML_VOLATILE_ECC": 1},
+    },
+    "nvmlDeviceGetMigMode": {"current": 0, "pending": 0},
+}
+
+
+def test_a_gpu_is_read_in_base_units():
+    answers = {name: {"return": 0, "value": value} for name, value in NVML.items()}
+    values = look(Gpu(), World({"http://h:8/nvml/v1/devices/n-gpu0": text(answers)})).values
+    assert (values["gpu_utilization_ratio"], values["gpu_power_watts"], values["gpu_lost"]) == (0.79, 136.579, 0.0)
+    assert (values["gpu_memory_used_bytes"], values["gpu_ecc_uncorrected_volatile"]) == (40.0, 1.0)
+
+
+def test_a_lost_gpu_is_an_observation_and_a_silent_device_process_is_none():
+    lost = {name: {"return": 15, "value": None} for name in NVML}
+    assert look(Gpu(), World({"http://h:8/nvml/v1/devices/n-gpu0": text(lost)})).values == {"gpu_lost": 1.0}
+    assert look(Gpu(), World()).error == "refused: connection refused"
+    assert "another shape" in look(Gpu(), World({"http://h:8/nvml/v1/devices/n-gpu0": text({"a": 1})})).error
 
 
 def test_no_reply_to_a_health_check_is_an_observation_too():
