@@ -73,6 +73,36 @@ WEAKNESSES = (
         _with(policies={"retry_budget": {"kind": "unlimited"}, "attempts": 4, "backoff": {"kind": "none"}}),
     ),
     Weakness(
+        "retries_without_jitter",
+        "Retries wait for a fixed time, so that all requests that failed in one moment come back in one moment.",
+        "gateway",
+        _with(policies={"backoff": {"kind": "exponential"}}),
+    ),
+    Weakness(
+        "retries_the_unretryable",
+        "Whatever failed is tried again, also a request that was refused as faulty and a tool call without a key.",
+        "gateway",
+        _with(policies={"retry": {"classes": "any"}}),
+    ),
+    Weakness(
+        "nested_retries",
+        "The client library of each hop sends three times more below the gateway's own retries, past every budget.",
+        "gateway",
+        _with(policies={"retry": {"hop_resends": 3}}),
+    ),
+    Weakness(
+        "disconnect_not_propagated",
+        "When a client leaves, its answer is made to the end all the same: engines compute for nobody.",
+        "gateway",
+        _with(policies={"answer": {"client_gone": "finish"}}),
+    ),
+    Weakness(
+        "trusts_done",
+        "A stream that ends with [DONE] is taken for a whole answer, although engines that died send that too.",
+        "gateway",
+        _with(policies={"answer": {"whole_by": "done"}}),
+    ),
+    Weakness(
         "timeouts_contradict",
         "The gateway waits longer for the vector store than clients wait: they leave first and no breaker ever opens.",
         "gateway",
@@ -85,6 +115,12 @@ WEAKNESSES = (
         "Only a refusal or a failed liveness check takes a replica out: one that says 200 and computes nothing stays.",
         "gateway",
         _with(policies={"outlier": {"evidence": "status"}}),
+    ),
+    Weakness(
+        "stall_watched_by_running_only",
+        "A stall counts only when the engine's own gauges admit it, and a frozen engine repeats its last ones.",
+        "gateway",
+        _with(policies={"outlier": {"evidence": "running"}}),
     ),
     Weakness(
         "stale_routing",

@@ -14,7 +14,7 @@ from chaos.ports import Host
 from chaos.settings import setting
 from chaos.units import Ratio
 
-_CUT: frozenset[streams.Ending] = frozenset({"broken", "truncated"})
+_CUT: frozenset[streams.Ending] = frozenset({"broken", "truncated", "failed"})
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class StreamCut:
     )
 
     after_events: int = setting("events that pass first; 0 cuts before the first token", default=4, least=0, most=500)
-    ending: Literal["close", "reset", "clean"] = setting(
-        "close ends the connection inside the body, reset with RST; clean ends the body as if the answer were whole",
+    ending: Literal["close", "reset", "clean", "error"] = setting(
+        "close ends the connection inside the body, reset with RST; clean ends the body as if the answer were whole; "
+        "error says that the engine has died, and then [DONE], as vLLM does",
         default="close",
     )
     share: Ratio = setting("share of the streams that are cut", default=Ratio(1))
@@ -49,8 +50,11 @@ class StreamCut:
     async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
         """Add the toxic to each edge. Raises CannotInject."""
         del targets
-        attributes = {"after_events": self.after_events, "ending": self.ending, "match_path": self.path}
-        await toxics.put(undo, "sse_cut", float(self.share), attributes, host)
+        attributes = {"after_events": self.after_events, "match_path": self.path}
+        if self.ending == "error":
+            await toxics.put(undo, "sse_error_frame", float(self.share), attributes, host)
+        else:
+            await toxics.put(undo, "sse_cut", float(self.share), {**attributes, "ending": self.ending}, host)
 
     async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """A stream of the observer's own breaks off at each edge."""

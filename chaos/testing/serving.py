@@ -17,6 +17,7 @@ from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTar
 
 MODEL = "brownout-chat"
 TOKEN_S = 0.01
+DIED = 'data: {"error": {"message": "EngineCore died", "code": 500}}\n\n'
 
 
 def _lost(word: str) -> HttpReply:
@@ -77,6 +78,8 @@ class FakeServing:
             await asyncio.sleep(timeout_s)
             return _lost("timeout: silence")
         await asyncio.sleep(min(timeout_s, tokens * TOKEN_S))
+        if kind == "sse_error_frame":
+            return HttpReply(200, "".join([*events[: attributes["after_events"]], DIED, events[-1]]), {})
         if kind != "sse_cut":
             return HttpReply(200, "".join(events), {})
         if attributes["ending"] != "clean":

@@ -46,6 +46,7 @@ class Dependency:
         self._telemetry = telemetry
         self._most = settings.side_calls
         self._in_flight = 0
+        telemetry.metrics.expect_calls(name, name)
         self._breaker = telemetry.breaker(settings.breaker, limit_s, dependency=name)
 
     def breaker_states(self) -> Iterator[tuple[Mapping[str, str], float]]:

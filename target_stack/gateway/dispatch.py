@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from target_stack.gateway.call import Call
 from target_stack.gateway.engine_client import EngineStream
 from target_stack.gateway.hedging import first_to_answer
-from target_stack.gateway.policies.backoff import pause_s
+from target_stack.gateway.policies.backoff import half, pause_s
 from target_stack.gateway.policies.breaker import Permit
 from target_stack.gateway.policies.hedge import HedgeDelay
 from target_stack.gateway.policies.limiter import LimiterPolicy
@@ -133,7 +133,7 @@ class Dispatcher:
         if not may_retry(self._settings.retry, failure.kind, so_far, self._attempts):
             return None
         pause = pause_s(self._settings.backoff, len(tried), self._telemetry.rng)
-        self._telemetry.metrics.retry_pause_seconds.observe(pause)
+        self._telemetry.metrics.retry_pauses.add(half(self._settings.backoff, len(tried), pause))
         await self._sleep(pause)
         return self._paid(self._pick(tried), ask)
 

@@ -12,7 +12,6 @@ from target_stack.gateway.instruments import Counter, Gauge, Histogram, Metric
 from target_stack.gateway.layers import ContentQuality, Inference, Resources
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-PAUSE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1.0)
 
 
 class GatewayMetrics:
@@ -42,9 +41,13 @@ class GatewayMetrics:
         self.release_tokens = Counter("gateway_release_tokens_total", "Tokens sent by release.", ("release",))
         self.queue_seconds = Histogram("gateway_queue_seconds", "From arrival to the start of the work.")
         self.ttft = Histogram("gateway_ttft_seconds", "From arrival to the first token of the answer.")
-        self.retry_pause_seconds = Histogram(
-            "gateway_retry_pause_seconds", "Pauses before the gateway's own retries.", PAUSE_BUCKETS_S
+        self.retry_pauses = Counter(
+            "gateway_retry_pauses_total",
+            "Pauses before retries, by the half of their bound that they fell in.",
+            ("half",),
         )
+        for half in ("first", "second"):
+            self.retry_pauses.add(half, by=0)
         self.request_seconds = Histogram("gateway_request_seconds", "From arrival to the end of the answer.")
         self.resources, self.inference, self.content = Resources(), Inference(), ContentQuality()
         self._metrics: list[Metric] = [
@@ -59,9 +62,14 @@ class GatewayMetrics:
             self.release_tokens,
             self.queue_seconds,
             self.ttft,
-            self.retry_pause_seconds,
+            self.retry_pauses,
             self.request_seconds,
         ]
+
+    def expect_calls(self, dependency: str, replica: str) -> None:
+        """Start the counts of its calls at zero, so that a reader can tell `none` from `unknown`."""
+        for kind in ("first", "retry"):
+            self.upstream_calls.add(dependency, replica, kind, by=0)
 
     def gauge(self, name: str, doc: str, read: Callable[[], float]) -> None:
         """Add a gauge with one sample."""

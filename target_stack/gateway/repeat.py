@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from target_stack.gateway.call import Call
 from target_stack.gateway.dependency import Dependency, DependencyDown
-from target_stack.gateway.policies.backoff import pause_s
+from target_stack.gateway.policies.backoff import half, pause_s
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy
 from target_stack.gateway.policies.retry_classes import TriesSoFar, may_repeat
 from target_stack.gateway.policies.settings import PolicySettings
@@ -51,6 +51,6 @@ class Repeater:
         so_far = TriesSoFar(made, seen=False, remaining_s=call.deadline.remaining(clock()) - pause)
         if not may_repeat(rules.retry, down.reason, so_far, rules.attempts, idempotent=idempotent):
             return False
-        self._telemetry.metrics.retry_pause_seconds.observe(pause)
+        self._telemetry.metrics.retry_pauses.add(half(rules.backoff, made, pause, asked_s))
         await asyncio.sleep(pause)
         return self._budget.take_retry(tokens)

@@ -25,6 +25,7 @@ class Replica:
     breaker: BreakerPolicy
     in_flight: int = 0
     wanted_at: float = -math.inf  # it asked to be left alone until then (Retry-After)
+    busy_until: float = -math.inf  # it was busy a moment ago, so others go first
 
     @property
     def name(self) -> str:
@@ -48,6 +49,8 @@ class ReplicaPool:
             )
             for client in clients
         }
+        for name in self._replicas:
+            telemetry.metrics.expect_calls(dependency, name)
         self._outlier = OutlierDetector(settings.outlier, list(self._replicas))
         self._balancer = LeastInFlight()
 
@@ -58,7 +61,9 @@ class ReplicaPool:
         """The best replica that may be called now, with the permit to do so; None when there is none."""
         in_flight = {name: replica.in_flight for name, replica in self._replicas.items()}
         wanted = [name for name in self._outlier.routable() if self._replicas[name].wanted_at <= now]
-        for name in self._balancer.order(wanted, in_flight, set(tried)):
+        order = self._balancer.order(wanted, in_flight, set(tried))
+        # Who refuses has nothing in flight, so the balancer alone would send everybody there.
+        for name in sorted(order, key=lambda name: self._replicas[name].busy_until > now):
             permit = self._replicas[name].breaker.acquire(now)
             if permit is not None:
                 return self._replicas[name], permit
@@ -84,6 +89,8 @@ class ReplicaPool:
         """A try failed before its first token."""
         now = self._telemetry.clock()
         replica.wanted_at = now + min(failure.retry_after_s, self._settings.backoff.asked_most_s)
+        if failure.kind == "busy":
+            replica.busy_until = now + self._settings.backoff.cap_s
         if failure.kind in ("busy", "too_slow"):
             permit.cancel()
         elif failure.kind == "rejected":

@@ -51,6 +51,7 @@ EXAMPLES: tuple[Fault, ...] = (
     GpuMemoryPressure(),
     StreamCut(),
     StreamCut(after_events=0, ending="clean", share=Ratio(0.2)),
+    StreamCut(ending="error"),
     StreamStall(),
     StreamStall(after_events=0, share=Ratio(0.2)),
     CacheFlush(),

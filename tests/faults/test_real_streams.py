@@ -104,6 +104,7 @@ async def _edge(host: Host, admin: str, engine: str, name: str) -> Target:
         StreamCut(share=Ratio(0.1)),
         StreamCut(after_events=0, ending="reset"),
         StreamCut(ending="clean"),
+        StreamCut(ending="error"),
         StreamStall(share=Ratio(0.1)),
     ],
     ids=repr,

@@ -15,8 +15,10 @@ from chaos.faults.grips.replies import told
 from chaos.inventory import Target
 from chaos.ports import Host, HttpReply
 
-Ending = Literal["whole", "broken", "truncated", "silent", "none"]
-"""whole: with its [DONE]; broken: inside its body; truncated: valid HTTP without [DONE]; silent: no end in time."""
+Ending = Literal["whole", "failed", "broken", "truncated", "silent", "none"]
+"""whole: with its [DONE]; failed: an error frame, whatever follows it; broken: inside its body; truncated: valid HTTP
+without [DONE]; silent: no end in time.
+"""
 
 _MORE_TOKENS = 4  # than pass before the harm, so that there is something to harm
 _TOKEN_S = 0.1  # a token that takes longer is no sign of health
@@ -74,6 +76,8 @@ async def _ending(address: str, grip: Grip, undo: Any, host: Host) -> Ending:
 
 def ending_of(reply: HttpReply) -> Ending:
     """How the stream ended, read off the reply."""
+    if reply.status == 200 and 'data: {"error":' in reply.body:
+        return "failed"
     if reply.status == 200:
         return "whole" if "data: [DONE]" in reply.body else "truncated"
     word = (reply.error or "").partition(":")[0]

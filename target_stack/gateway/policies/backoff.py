@@ -8,6 +8,7 @@ other side asked for (Retry-After) is a floor, and the jitter goes on top of it,
 from __future__ import annotations
 
 import random
+from typing import Literal
 
 from target_stack.gateway.policies.settings import BackoffSettings
 
@@ -24,6 +25,11 @@ def pause_s(settings: BackoffSettings, retry: int, rng: random.Random, asked_s: 
     """The pause in seconds to take before the given retry; never shorter than the other side asked for."""
     bound = bound_s(settings, retry)
     return asked_s + (bound if settings.kind == "exponential" else rng.uniform(0.0, bound))
+
+
+def half(settings: BackoffSettings, retry: int, pause: float, asked_s: float = 0.0) -> Literal["first", "second"]:
+    """The half of its bound in which a pause fell: with jitter both are equally likely, without it there is one."""
+    return "first" if 2 * (pause - asked_s) < bound_s(settings, retry) else "second"
 
 
 def asked_pause_s(header: str | None) -> float:

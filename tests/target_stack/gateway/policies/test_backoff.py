@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from target_stack.gateway.policies.backoff import asked_pause_s, bound_s, pause_s
+from target_stack.gateway.policies.backoff import asked_pause_s, bound_s, half, pause_s
 from target_stack.gateway.policies.settings import BackoffSettings
 
 RULES = BackoffSettings(base_s=0.1, cap_s=1.0)
@@ -42,6 +42,11 @@ def test_without_jitter_all_that_failed_together_come_back_together() -> None:
         return {pause_s(rules, 1, rng) for _ in range(200)}
 
     assert (1, 200) == (len(moments("exponential")), len(moments("full_jitter")))
+
+
+def test_the_half_in_which_a_pause_fell_shows_whether_there_is_jitter() -> None:
+    assert [half(RULES, 1, pause) for pause in (0.0, 0.049, 0.05, 0.1)] == ["first", "first", "second", "second"]
+    assert half(RULES, 1, 3.02, asked_s=3.0) == "first"
 
 
 @given(retry=st.integers(1, 100), asked_s=st.floats(0, 60), seed=st.integers())
