@@ -23,6 +23,7 @@ from target_stack.gateway.requests import (
     BODY_BYTES_MAX,
     ChatRequest,
     chat_request,
+    check_embeddings_input,
     deadline_ms,
     json_object,
     priority_of,
@@ -87,6 +88,8 @@ async def _in_openai_shape(request: web.Request, handler: Handler) -> web.Stream
         problem = error
     except web.HTTPRequestEntityTooLarge:
         problem = bad_request(f"the body is larger than {BODY_BYTES_MAX} bytes", status=413)
+    except web.RequestPayloadError as error:
+        problem = bad_request(f"the body is not what its headers say: {error}")
     except web.HTTPException as error:
         problem = bad_request(f"{request.method} {request.path}: {error.reason}", status=error.status)
     request[_OUTCOME] = _outcome_of(problem)
@@ -186,8 +189,7 @@ async def _embeddings(request: web.Request) -> web.StreamResponse:
     gateway = request.app[GATEWAY]
     call = _begin(request, gateway.config.policies.deadline.embeddings_s)
     body = json_object(await request.read())
-    if not body.get("input"):
-        raise bad_request("input is required", "input")
+    check_embeddings_input(body)
     if gateway.embedder is None:
         raise unavailable("embedder", "not_configured", status=501)
     dependency, http = gateway.embedder

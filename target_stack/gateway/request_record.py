@@ -76,6 +76,7 @@ class RequestRecord:
             "served_by": self.headers.get("x-served-by"),
             "degraded": degraded.split(",") if degraded else [],
             "cache": self.headers.get("x-cache"),
+            "release": self.headers.get("x-release"),
             "attempts": self.attempts,
             "queue_s": _rounded(self.queue_s),
             "ttft_s": _rounded(self.ttft_s),

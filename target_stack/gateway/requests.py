@@ -25,8 +25,21 @@ _NUMBERS: Mapping[str, tuple[float, float]] = {
 _COUNTS: Mapping[str, tuple[int, int]] = {
     "max_tokens": (1, 1 << 20),
     "max_completion_tokens": (1, 1 << 20),
+    "min_tokens": (0, 1 << 20),
+    "top_logprobs": (0, 20),
     "n": (1, 16),
 }
+_KINDS: Mapping[str, tuple[type, str]] = {
+    "logprobs": (bool, "true or false"),
+    "parallel_tool_calls": (bool, "true or false"),
+    "tools": (list, "a list"),
+    "logit_bias": (dict, "an object"),
+    "response_format": (dict, "an object"),
+    "metadata": (dict, "an object"),
+    "user": (str, "a text"),
+}
+_SEEDS = range(-(1 << 63), 1 << 63)
+_DEEPEST = 64  # levels of nesting; what is deeper is an attack on whoever reads it next
 
 
 @dataclass(frozen=True)
@@ -43,7 +56,8 @@ class ChatRequest:
 
     def under(self, release: Release, model: str | None) -> ChatRequest:
         """The same request as this release asks it of an engine; `model` is what engines call the release's model."""
-        fields = {**self.fields, **_defaults(self.fields, release)}
+        said = release.config.said
+        fields = {**self.fields, **_defaults(self.fields, said)} if said else self.fields
         return replace(self, fields=fields, code=release.code, model=model)
 
     def work(self) -> int:
@@ -82,9 +96,9 @@ class ChatRequest:
         return {**self.fields, "stream": True, "stream_options": options, "model": self.model or own_model}
 
 
-def _defaults(asked: Mapping[str, Any], release: Release) -> dict[str, Any]:
+def _defaults(asked: Mapping[str, Any], release: Mapping[str, Any]) -> dict[str, Any]:
     """What the release says where the client said nothing."""
-    said = release.config.to_json()
+    said = dict(release)
     system_prompt = said.pop("system_prompt", None)
     limit = asked.get("max_completion_tokens") or asked.get("max_tokens")
     if limit is not None:
@@ -107,14 +121,36 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """A body as a JSON object. Raises GatewayError."""
+    """A body as a JSON object that the next hop can read as well. Raises GatewayError."""
     try:
-        fields = json.loads(body)
+        fields = json.loads(body, parse_constant=_no_number)
+        if b"\\u" in body:  # an escape can smuggle in half a surrogate pair, which no UTF-8 could carry
+            json.dumps(fields, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as problem:
         raise bad_request(f"the body is not valid JSON: {problem}") from problem
     if not isinstance(fields, dict):
         raise bad_request("the body must be a JSON object")
+    if body.count(b"[") + body.count(b"{") > _DEEPEST and _is_deeper(fields, _DEEPEST):
+        raise bad_request(f"the body is nested deeper than {_DEEPEST} levels")
     return fields
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [
+            child
+            for each in level
+            if isinstance(each, dict | list)
+            for child in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def chat_request(body: bytes, model: str) -> ChatRequest:
@@ -130,7 +166,19 @@ def chat_request(body: bytes, model: str) -> ChatRequest:
         _check_number(fields, key, least, most)
     for key, (fewest, most_of_all) in _COUNTS.items():
         _check_number(fields, key, fewest, most_of_all, whole=True)
+    _check_kinds(fields)
+    _check_lengths(fields)
     return ChatRequest(fields, stream, fields.get("n") or 1)
+
+
+def check_embeddings_input(fields: Mapping[str, Any]) -> None:
+    """A text, tokens, or a list of either. Raises GatewayError."""
+    asked = fields.get("input")
+    if not asked:
+        raise bad_request("input is required", "input")
+    texts = asked if isinstance(asked, list) else [asked]
+    if not all(isinstance(each, str | int | list) and not isinstance(each, bool) for each in texts):
+        raise bad_request("input must be a text, a list of texts, or tokens", "input")
 
 
 def priority_of(header: str | None) -> Priority:
@@ -173,10 +221,34 @@ def _check_message(message: Any, where: str) -> None:
     if message.get("role") not in _ROLES:
         raise bad_request(f"role must be one of {', '.join(_ROLES)}", f"{where}.role")
     content = message.get("content")
-    parts = isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content)
+    parts = isinstance(content, list) and all(_is_part(part) for part in content)
     calls_only = content is None and message["role"] == "assistant"
     if not (isinstance(content, str) or parts or calls_only):
         raise bad_request("content must be text or a list of parts", f"{where}.content")
+
+
+def _is_part(part: Any) -> bool:
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        return False
+    return part["type"] != "text" or isinstance(part.get("text"), str)
+
+
+def _check_kinds(fields: Mapping[str, Any]) -> None:
+    for key, (kind, words) in _KINDS.items():
+        if fields.get(key) is not None and not isinstance(fields[key], kind):
+            raise bad_request(f"{key} must be {words}", key)
+    stop, seed = fields.get("stop"), fields.get("seed")
+    texts = stop if isinstance(stop, list) else [stop]
+    if stop is not None and not all(isinstance(text, str) for text in texts):
+        raise bad_request("stop must be a text or a list of texts", "stop")
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed not in _SEEDS):
+        raise bad_request("seed must be a whole number of 64 bits", "seed")
+
+
+def _check_lengths(fields: Mapping[str, Any]) -> None:
+    most = fields.get("max_completion_tokens") or fields.get("max_tokens")
+    if most is not None and (fields.get("min_tokens") or 0) > most:
+        raise bad_request("min_tokens is larger than the longest answer asked for", "min_tokens")
 
 
 def _check_stream_options(fields: Mapping[str, Any], *, stream: bool) -> None:
@@ -187,6 +259,8 @@ def _check_stream_options(fields: Mapping[str, Any], *, stream: bool) -> None:
         raise bad_request("stream_options must be an object", "stream_options")
     if not stream:
         raise bad_request("stream_options can only be set when stream is true", "stream_options")
+    if not isinstance(options.get("include_usage") or False, bool):
+        raise bad_request("include_usage must be true or false", "stream_options.include_usage")
 
 
 def _check_number(fields: Mapping[str, Any], key: str, least: float, most: float, *, whole: bool = False) -> None:

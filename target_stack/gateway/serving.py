@@ -48,7 +48,7 @@ class Asked:
     @cached_property
     def identity(self) -> Identity | None:
         """What makes another request the same as this one."""
-        way = ("rag" if self.retrieve else "chat", self.turn.release.name)
+        way = ("rag" if self.retrieve else "chat", self.turn.release.fingerprint)
         return identity_of(way, self.ask.fields, self.headers)
 
     @cached_property

@@ -17,6 +17,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -71,9 +73,10 @@ class AnswerConfig:
             raise BadRelease("min_tokens is larger than max_tokens", "config.min_tokens")
         return config
 
-    def to_json(self) -> dict[str, Any]:
+    @cached_property
+    def said(self) -> Mapping[str, Any]:
         """The keys that are set."""
-        return {key: value for key, value in dataclasses.asdict(self).items() if value is not None}
+        return MappingProxyType({key: value for key, value in dataclasses.asdict(self).items() if value is not None})
 
 
 def _check_value(key: str, value: Any) -> None:
@@ -118,7 +121,7 @@ class Release:
 
     def to_json(self) -> dict[str, Any]:
         """As an object; `fingerprint` is for readers."""
-        config, fingerprint = self.config.to_json(), self.fingerprint
+        config, fingerprint = dict(self.config.said), self.fingerprint
         return {
             "name": self.name,
             "code": self.code,
@@ -127,10 +130,10 @@ class Release:
             "fingerprint": fingerprint,
         }
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Equal for equal triples, whatever their names: SHA-256 of their canonical JSON."""
-        triple = json.dumps([self.code, self.model, self.config.to_json()], sort_keys=True, separators=(",", ":"))
+        triple = json.dumps([self.code, self.model, dict(self.config.said)], sort_keys=True, separators=(",", ":"))
         return f"sha256:{hashlib.sha256(triple.encode()).hexdigest()}"
 
 
