@@ -170,6 +170,24 @@ WEAKNESSES = (
         "engine",
         _with(prefix_hash="position_only"),
     ),
+    Weakness(
+        "tool_retried_twice",
+        "The gateway asks for a lost reply under a new idempotency key: what was done already is done a second time.",
+        "gateway",
+        _with(policies={"tool_key": "per_try"}),
+    ),
+    Weakness(
+        "tool_permission_missing",
+        "The tools only report what the rules say: any agent may call any tool.",
+        "tools",
+        _with(enforcement="report"),
+    ),
+    Weakness(
+        "audit_gap",
+        "The audit is written after the reply: a process that dies takes the lines of its last calls with it.",
+        "tools",
+        _with(audit="deferred"),
+    ),
 )
 
 

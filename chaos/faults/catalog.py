@@ -13,6 +13,7 @@ from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
+from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -32,6 +33,7 @@ FAULTS: tuple[type[Fault], ...] = (
     GpuMemoryPressure,
     GpuThrottle,
     GpuXid,
+    HttpReset,
     HttpStatus,
     NetDown,
     NetLatency,

@@ -41,6 +41,7 @@ class LoadDriver:
         self._clock = clock
         self._sink = sink
         self._origin = origin
+        self._run = f"{origin:.6f}"
         self._drain_s = drain_s
         self._start_s = 0.0
         self._in_flight: set[asyncio.Task[None]] = set()
@@ -152,7 +153,7 @@ class LoadDriver:
 
     async def _attempt(self, request: PlannedRequest, attempt: int) -> Stopwatch:
         """Send once, for no longer than the client waits. Being cut off ends the attempt, not the bookkeeping."""
-        wire = http_request(self._plan.load, request, attempt)
+        wire = http_request(self._plan.load, request, attempt, self._run)
         watch = Stopwatch(self._question(request), self._now_s())
         if attempt == 1:
             self._lateness_s.append(watch.sent_s - self._intended_s(request))
@@ -207,7 +208,7 @@ class LoadDriver:
         )
 
     def _question(self, request: PlannedRequest) -> Question:
-        return Question.of(self._plan.load, self._intended_s(request), request.prompt.expect)
+        return Question.of(self._plan.load, self._intended_s(request), request.prompt)
 
     def _intended_s(self, request: PlannedRequest) -> float:
         return self._start_s + request.at_s

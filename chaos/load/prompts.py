@@ -1,8 +1,8 @@
 """What is asked: prompt sets with known right answers, and the HTTP request that each makes of a route.
 
 A set is a JSON-lines file, one prompt a line: `{"id", "question", "expect"?: [...], "document"?}`, for agents
-`{"id", "task", "question", "expect"?}` where `task` is the kind, for tools `{"id", "tool", "arguments", "expect"?}`. It
-is looked for in the project of the experiment first, then among ours.
+`{"id", "task", "question", "expect"?}` where `task` is the kind, for tools `{"id", "tool", "arguments", "expect"?,
+"refused"?}`. It is looked for in the project of the experiment first, then among ours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PromptError(ValueError):
 @dataclass(frozen=True)
 class Prompt:
     """One question (for an agent: a task of this kind), or one tool call where `tool` is given, with the texts that a
-    right answer contains.
+    right answer contains. `refused`: the right answer is that this call is not allowed.
     """
 
     id: str
@@ -33,6 +33,7 @@ class Prompt:
     task: str | None = None
     tool: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    refused: bool = False
 
 
 def prompts_dirs(experiment: Path | None) -> tuple[Path, ...]:
@@ -89,6 +90,7 @@ def _from_json(record: Mapping[str, Any], where: str) -> Prompt:
         task=record.get("task"),
         tool=record.get("tool"),
         arguments=dict(record.get("arguments", {})),
+        refused=bool(record.get("refused", False)),
     )
     if not prompt.question and not prompt.tool:
         raise PromptError(f"{where}: a prompt needs a `question` or a `tool`")

@@ -77,21 +77,25 @@ def trace_id_of(seed: int, load: str, number: int) -> str:
     return hashlib.sha256(f"trace/{seed}/{load}/{number}".encode()).hexdigest()[:32]
 
 
-def http_request(load: Load, request: PlannedRequest, attempt: int) -> HttpRequest:
-    """The request of one attempt. A resend keeps the trace id and has a span and a request id of its own."""
+def http_request(load: Load, request: PlannedRequest, attempt: int, run: str = "") -> HttpRequest:
+    """The request of one attempt. A resend keeps the trace id and has a span and a request id of its own.
+
+    A call to a tool and a task for an agent carry an idempotency key, the same on every resend: what was accepted goes
+    on without its client, so a resend must find it again. `run` tells runs of the same plan apart: a key of an earlier
+    run would be answered from memory.
+    """
     span = hashlib.sha256(f"span/{request.trace_id}/{attempt}".encode()).hexdigest()[:16]
     path = f"/v1/tools/{request.prompt.tool}" if load.route == "tools" else _PATHS[load.route]
-    # Accepted tasks go on without their client, so a resend must find its own task again.
-    keyed = {"idempotency-key": request.trace_id} if load.route == "agent" else {}
+    keyed = {"idempotency-key": f"{request.trace_id}-{run}"} if load.route in ("tools", "agent") else {}
     return HttpRequest(
         method="POST",
         path=path,
         headers={
-            **keyed,
             "content-type": "application/json",
             "traceparent": f"00-{request.trace_id}-{span}-01",  # W3C Trace Context, version 00, sampled
             "x-request-id": f"{request.trace_id[:24]}-{attempt}",
             "x-stainless-retry-count": str(attempt - 1),  # as OpenAI's own SDKs tell that a request is a resend
+            **keyed,
         },
         body=json.dumps(_body(load, request.prompt), ensure_ascii=False).encode(),
     )

@@ -15,10 +15,13 @@ from typing import Literal
 from chaos.journal.record import Outcome
 from chaos.load.answer import Answer, Kind
 from chaos.load.personas import Ending
+from chaos.load.prompts import Prompt
 from chaos.load.sse import SseParser
 from chaos.spec.model import Load
 
 LONGEST_BODY = 16 * 2**20
+REFUSALS = (401, 403)
+"""Statuses that say: you may not."""
 
 _KINDS: Mapping[str, Kind] = {"chat": "chat", "rag": "chat", "agent": "task"}
 _End = Literal["ended", "broken", "timeout", "ours"]
@@ -26,23 +29,28 @@ _End = Literal["ended", "broken", "timeout", "ours"]
 
 @dataclass(frozen=True)
 class Question:
-    """What the stopwatch must know of a request: due time, bounds in seconds, expected texts."""
+    """What the stopwatch must know of a request: due time, bounds in seconds, expected texts.
+
+    `refused`: the right answer is a refusal, and an answer that does as asked is a failure.
+    """
 
     intended_s: float
     kind: Kind = "chat"
     expect: tuple[str, ...] = ()
     ttft_s: float | None = None
     e2e_s: float | None = None
+    refused: bool = False
 
     @classmethod
-    def of(cls, load: Load, intended_s: float, expect: tuple[str, ...]) -> Question:
+    def of(cls, load: Load, intended_s: float, prompt: Prompt) -> Question:
         """The question that a request of this load puts."""
         return cls(
             intended_s=intended_s,
             kind=_KINDS.get(load.route, "json"),
-            expect=expect,
+            expect=prompt.expect,
             ttft_s=None if load.slo.ttft is None else float(load.slo.ttft),
             e2e_s=None if load.slo.e2e is None else float(load.slo.e2e),
+            refused=prompt.refused,
         )
 
 
@@ -155,6 +163,8 @@ class Stopwatch:
     def outcome(self) -> tuple[Outcome, str]:
         """The outcome and the short reason for it."""
         end, why = self._end or ("ours", "unfinished")
+        if self._question.refused and self.status in (200, *REFUSALS):
+            return ("failed", "not_refused") if self.status == 200 else ("good", "")
         if self.status not in (0, 200):  # the front door has said no; how that reply ended adds nothing
             return ("shed" if self.status in (429, 503) else "failed"), f"status_{self.status}"
         complete = self._answer.finished and not self._answer.error

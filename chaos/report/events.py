@@ -155,6 +155,11 @@ def _finished(fields: Fields) -> str:
     return f"run {str(fields.get('ending')).replace('_', ' ')}" + (f": {why}" if why else "")
 
 
+def _event(fields: Fields) -> str | None:
+    """Records of single calls are evidence for the measures, not news."""
+    return None if fields.get("name") in ("tool_call", "side_effect") else f"{_who(fields)}: {_what(fields)}"
+
+
 _TELL: Mapping[str, tuple[Tone, Callable[[Fields], str | None]]] = {
     "gate": ("run", _gate),
     "load_started": ("run", _load_started),
@@ -164,7 +169,7 @@ _TELL: Mapping[str, tuple[Tone, Callable[[Fields], str | None]]] = {
     "fault_reverted": ("relief", lambda f: f"{f['fault']}: reverted by {f.get('by')}"),
     "fault_gone": ("relief", _seen("seen gone", "NOT SEEN GONE")),
     "fault_failed": ("harm", lambda f: f"{f['fault']}: {f.get('step')} FAILED: {f.get('why')}"),
-    "event": ("stack", lambda f: f"{_who(f)}: {_what(f)}"),
+    "event": ("stack", _event),
     "guard_tripped": ("run", _guard),
     "stop_requested": ("run", lambda f: f"stop asked for by {f.get('by')}"),
     "load_finished": ("run", _load_finished),

@@ -58,12 +58,14 @@ async def _ask(plan: LoadPlan, front_door: str, clock: Clock) -> str | None:
         return f"{plan.load.name}: the load has no request at all"
     began = clock.now()
     request = PlannedRequest(-1, 0.0, plan.requests[0].prompt, "0" * 31 + "1")
-    watch = Stopwatch(Question.of(plan.load, 0.0, request.prompt.expect), 0.0)
+    watch = Stopwatch(Question.of(plan.load, 0.0, request.prompt), 0.0)
     async with HttpTransport(front_door, lambda: clock.now() - began) as transport:
         try:
             async with asyncio.timeout(GATE_REQUEST_S):
-                await transport.exchange(http_request(plan.load, request, 1), watch)
+                await transport.exchange(http_request(plan.load, request, 1, f"gate-{began:.6f}"), watch)
         except TimeoutError:
             watch.timed_out(clock.now() - began)
     outcome, why = watch.outcome()
+    if why == "not_refused":  # served all the same; that it should not have been is for the hypotheses
+        return None
     return None if outcome in {"good", "late"} else f"{plan.load.name}: {outcome} {why or watch.degraded}".rstrip()

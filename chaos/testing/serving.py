@@ -61,6 +61,8 @@ class FakeServing:
             return _lost("timeout: frozen")
         if what in ("GET /ping", "GET /health"):
             return reply(200)
+        if what == "GET /metrics":
+            return _lost("broken: reset by peer") if kind == "http_reset_mid_body" else reply(200, {"up": 1})
         if what == "GET /v1/models":
             return reply(200, {"data": [{"id": MODEL}]})
         if what != "POST /v1/completions":

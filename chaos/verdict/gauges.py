@@ -23,9 +23,9 @@ _COVERED_S = 1.0
 """How far a counter's readings may end from the edge of a window: one scrape or two."""
 
 
-def exact(value: float, n: int) -> Estimate:
+def exact(value: float, n: int, detail: str = "") -> Estimate:
     """A number without doubt."""
-    return Estimate(value, (value, value), n, to_settle="the value is exact: only another bound")
+    return Estimate(value, (value, value), n, detail=detail, to_settle="the value is exact: only another bound")
 
 
 def growth_over(grown: Counter, window: Window, *, per_second: bool) -> Estimate:

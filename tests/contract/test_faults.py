@@ -13,6 +13,7 @@ from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
+from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -39,6 +40,8 @@ EXAMPLES: tuple[Fault, ...] = (
     NetLatency(latency=Duration(0.15)),
     NetLatency(latency=Duration(0.4), jitter=Duration(0.4), direction="upstream"),
     NetDown(),
+    HttpReset(),
+    HttpReset(after_bytes=1, share=Ratio(0.1), path="/mcp"),
     HttpStatus(),
     HttpStatus(status=429, retry_after=Duration(2), share=Ratio(0.1), path="/v1/"),
     GpuLost(),

@@ -14,6 +14,7 @@ from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
+from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -31,7 +32,7 @@ from chaos.units import Duration
 
 BARE = Target("tools", "tool", None, (), "127.0.0.1:41001")
 LATENCY = NetLatency(latency=Duration(0.1))
-TOXIC: tuple[Fault, ...] = (HttpStatus(), StreamCut(), StreamStall())
+TOXIC: tuple[Fault, ...] = (HttpReset(), HttpStatus(), StreamCut(), StreamStall())
 GPU: tuple[Fault, ...] = (GpuEcc(), GpuHang(), GpuLost(), GpuMemoryPressure(), GpuThrottle(), GpuXid())
 HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown(), *TOXIC, *GPU)
 

@@ -53,6 +53,22 @@ def test_a_resend_keeps_the_trace_and_changes_span_and_request_id():
     assert first["x-request-id"] != second["x-request-id"]
 
 
+def test_a_tool_call_keeps_its_key_on_every_resend_and_has_another_in_another_run():
+    made = plan(route="tools", prompts=TOOLS)
+    first, other = made.requests[:2]
+    keys = [
+        http_request(made.load, request, attempt, run).headers["idempotency-key"]
+        for request, attempt, run in [(first, 1, "r1"), (first, 2, "r1"), (other, 1, "r1"), (first, 1, "r2")]
+    ]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
+def test_only_tool_calls_carry_a_key():
+    made = plan(route="chat")
+    assert "idempotency-key" not in http_request(made.load, made.requests[0], 1).headers
+
+
 @pytest.mark.parametrize(
     ("route", "prompts", "path", "keys"),
     [
@@ -91,6 +107,6 @@ def test_prompts_that_do_not_fit_the_route_are_refused(route, prompts):
 
 def test_a_task_keeps_its_key_over_resends_so_that_it_is_one_task():
     made = plan(route="agent", prompts=TASKS)
-    first, second = (http_request(made.load, made.requests[0], attempt).headers for attempt in (1, 2))
-    assert first["idempotency-key"] == second["idempotency-key"] == made.requests[0].trace_id
+    first, second = (http_request(made.load, made.requests[0], attempt, "r1").headers for attempt in (1, 2))
+    assert first["idempotency-key"] == second["idempotency-key"] == f"{made.requests[0].trace_id}-r1"
     assert "idempotency-key" not in http_request(plan().load, plan().requests[0], 1).headers

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaos.load.prompts import Prompt
 from chaos.load.stopwatch import Question, Stopwatch
 from chaos.spec.model import Load, Slo
 from chaos.units import Duration, Rate
@@ -224,7 +226,27 @@ def test_a_task_is_served_when_it_was_done_or_a_person_took_it(task, headers, ex
 
 def test_a_question_carries_the_bounds_of_its_load():
     load = Load(name="c", route="tools", rate=Rate(1), slo=Slo(ttft=Duration(0.5), e2e=Duration(2)))
-    assert Question(3.0, "json", ("x",), 0.5, 2.0) == Question.of(load, 3.0, ("x",))
+    prompt = Prompt("p", tool="t", expect=("x",))
+    assert Question(3.0, "json", ("x",), 0.5, 2.0) == Question.of(load, 3.0, prompt)
+    assert Question.of(load, 3.0, replace(prompt, refused=True)).refused
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (403, ("good", "")),
+        (401, ("good", "")),
+        (200, ("failed", "not_refused")),
+        (404, ("failed", "status_404")),
+        (503, ("shed", "status_503")),
+    ],
+)
+def test_where_a_refusal_is_the_right_answer_only_a_refusal_is_good(status, outcome):
+    watched = Stopwatch(Question(0.0, "json", refused=True), sent_s=0.0)
+    watched.reply(0.1, status, {})
+    watched.chunk(0.1, b'{"refund": "R-1"}')
+    watched.ended(0.2)
+    assert watched.outcome() == outcome
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12), st.integers(0, len(STREAM)))

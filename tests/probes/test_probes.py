@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -195,7 +196,9 @@ def test_events_in_another_shape_are_an_error_and_no_exception(body):
 def test_a_probe_applies_only_where_there_is_something_to_read():
     bare = Target("vector-store", "vector-store", None, (), "h:9", wire="postgres")
     assert [probe.kind for probe in new_probes() if probe.applies_to(bare)] == []
-    assert [probe.kind for probe in new_probes() if probe.applies_to(GATEWAY)] == [probe.kind for probe in PROBES]
+    everything = replace(GATEWAY, role="tool")
+    assert [probe.kind for probe in new_probes() if probe.applies_to(everything)] == [probe.kind for probe in PROBES]
+    assert "tool_records" not in [probe.kind for probe in new_probes() if probe.applies_to(GATEWAY)]
 
 
 def test_the_catalog_names_every_probe_once():

@@ -15,7 +15,7 @@ from chaos.load.report import quantile
 
 FAULTS = (
     *("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"),
-    *("http_status", "stream_cut", "stream_stall"),
+    *("http_reset", "http_status", "stream_cut", "stream_stall"),
 )
 KILLS_EACH = 20
 SIGNALS_EACH = 5

@@ -10,7 +10,7 @@ from drill import Drill, kill, until_whole
 
 FAULTS = [
     *("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"),
-    *("http_status", "stream_cut", "stream_stall"),
+    *("http_reset", "http_status", "stream_cut", "stream_stall"),
 ]
 
 

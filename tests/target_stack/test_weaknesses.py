@@ -87,3 +87,12 @@ def test_planting_leaves_the_original_and_other_components_alone(weakness):
     plant([weakness], weakness.component, original)
     assert original == {"policies": {}}
     assert plant([weakness], "embedder", original) == original
+
+
+def test_the_weaknesses_of_the_tools_are_one_setting_each():
+    for name, component, changed in (
+        ("tool_retried_twice", "gateway", {"policies": {"tool_key": "per_try"}}),
+        ("tool_permission_missing", "tools", {"enforcement": "report"}),
+        ("audit_gap", "tools", {"audit": "deferred"}),
+    ):
+        assert plant(find_weaknesses([name]), component, {}) == changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaos.verdict.measures.audit_gaps import AuditGaps
 from chaos.verdict.measures.degraded_ratio import DegradedRatio
 from chaos.verdict.measures.e2e import E2e
 from chaos.verdict.measures.event import Event
@@ -15,9 +16,11 @@ from chaos.verdict.measures.recovery_time import RecoveryTime
 from chaos.verdict.measures.requests_running import RequestsRunning
 from chaos.verdict.measures.retry_amplification import RetryAmplification
 from chaos.verdict.measures.shed_ratio import ShedRatio
+from chaos.verdict.measures.side_effects import SideEffects
 from chaos.verdict.measures.stream_integrity import StreamIntegrity
 from chaos.verdict.measures.success_ratio import SuccessRatio
 from chaos.verdict.measures.ttft import Ttft
+from chaos.verdict.measures.unauthorised_calls import UnauthorisedCalls
 
 MEASURES: tuple[type[Estimator], ...] = (
     SuccessRatio,
@@ -35,6 +38,9 @@ MEASURES: tuple[type[Estimator], ...] = (
     Metric,
     RequestsRunning,
     LoadLateness,
+    SideEffects,
+    AuditGaps,
+    UnauthorisedCalls,
 )
 """Every measure a hypothesis can use, in the order in which people read them."""
 

@@ -296,9 +296,12 @@ def test_an_engine_that_fell_silent_may_hide_requests() -> None:
     assert "engine-b was not read" in (estimate(RequestsRunning(), evidence, "settled").missing or "")
 
 
+TOOLS = ("side_effects", "audit_gaps", "unauthorised_calls")
+
+
 def test_the_catalog_is_whole_and_described() -> None:
     names = "success_ratio degraded_ratio shed_ratio ttft itl e2e recall retry_amplification recovery_time event metric"
-    more = {"requests_running", "load_lateness", "stream_integrity", "output_length"}
+    more = {"requests_running", "load_lateness", "stream_integrity", "output_length", *TOOLS}
     assert set(names.split()) | more == set(by_name())
     Catalog((), MEASURES)
     for measure in MEASURES:
