@@ -54,6 +54,8 @@ def make_app(gateway: Gateway) -> web.Application:
             web.post("/v1/embeddings", _embeddings, name="embeddings"),
             web.post("/v1/tools/{tool}", _tool, name="tools"),
             web.post("/v1/agent", _agent, name="agent"),
+            web.get("/v1/models", _models),
+            web.get("/v1/models/{model}", _model),
             web.get("/health", _health),
             web.get("/ping", _ping),
             web.get("/metrics", _metrics),
@@ -238,6 +240,21 @@ async def _forward(
     request[_OUTCOME] = "rejected" if status >= 400 else "degraded" if lacks else "ok"
     headers |= {"x-trace-id": call.trace_id, "x-served-by": dependency}
     return web.json_response(reply, status=status, headers=headers)
+
+
+async def _models(request: web.Request) -> web.StreamResponse:
+    return web.json_response({"object": "list", "data": [_card(request.app[GATEWAY].config.model)]})
+
+
+async def _model(request: web.Request) -> web.StreamResponse:
+    asked, model = request.match_info["model"], request.app[GATEWAY].config.model
+    if asked != model:
+        raise bad_request(f"The model `{asked}` does not exist. Valid names: {model}", "model", status=404)
+    return web.json_response(_card(model))
+
+
+def _card(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": 0, "owned_by": "brownout"}
 
 
 async def _health(request: web.Request) -> web.StreamResponse:
