@@ -8,6 +8,7 @@ Everything with an effect comes in through one of these, so the same runner, fau
           ├─ network    TCP connects and timed round trips: the independent eye of the network faults
           ├─ http       short control calls (proxy admin, supervisor socket, scrapes)
           ├─ redis      a few commands to a cache
+          ├─ postgres   a few statements to a database
           └─ files      whole-file reads, atomic writes, removal
 """
 
@@ -135,6 +136,29 @@ class Redis(Protocol):
         ...
 
 
+Rows = tuple[tuple[str | None, ...], ...]
+"""What a statement brings, as PostgreSQL writes it in text."""
+
+
+class PostgresRefused(Exception):
+    """The server refused a statement. `code` is the SQLSTATE."""
+
+    def __init__(self, code: str, message: str) -> None:
+        """Keep both."""
+        super().__init__(f"{message} ({code})")
+        self.code = code
+
+
+class Postgres(Protocol):
+    """PostgreSQL servers."""
+
+    async def ask(self, address: str, statements: Sequence[str], *, timeout_s: float = 1.0) -> tuple[Rows, ...]:
+        """Send all on one new connection as one transaction; the rows of each. Raises PostgresRefused, then nothing
+        happened, and OSError when no answer came, then all or nothing happened.
+        """
+        ...
+
+
 class Files(Protocol):
     """Whole files."""
 
@@ -168,4 +192,5 @@ class Host:
     network: Network
     http: Http
     redis: Redis
+    postgres: Postgres
     files: Files

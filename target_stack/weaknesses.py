@@ -147,6 +147,12 @@ WEAKNESSES = (
         _with(fallback=None),
     ),
     Weakness(
+        "recall_not_watched",
+        "Nobody examines the retrieval: a vector store that answers quickly and wrongly looks healthy everywhere.",
+        "gateway",
+        _with(policies={"recall": {"kind": "none"}}),
+    ),
+    Weakness(
         "canned_text_empty",
         "The last step of the fallback chain is an empty text: HTTP 200, a finish reason, and nothing to read.",
         "gateway",

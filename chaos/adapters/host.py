@@ -9,6 +9,7 @@ from chaos.adapters.clock import MonotonicClock
 from chaos.adapters.files import LocalFiles
 from chaos.adapters.http import HttpxCalls
 from chaos.adapters.network import TcpNetwork
+from chaos.adapters.postgres import PostgresCalls
 from chaos.adapters.processes import ProcFs
 from chaos.adapters.redis import RedisCalls
 from chaos.ports import Host
@@ -25,6 +26,7 @@ async def real_host() -> AsyncIterator[Host]:
             network=TcpNetwork(),
             http=http,
             redis=RedisCalls(),
+            postgres=PostgresCalls(),
             files=LocalFiles(),
         )
     finally:

@@ -24,6 +24,7 @@ from chaos.faults.process_stall import ProcessStall
 from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_stall import StreamStall
+from chaos.faults.vector_store_empty import VectorStoreEmpty
 
 FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
@@ -44,6 +45,7 @@ FAULTS: tuple[type[Fault], ...] = (
     ReleaseCanary,
     StreamCut,
     StreamStall,
+    VectorStoreEmpty,
 )
 
 by_kind: Mapping[str, type[Fault]] = MappingProxyType({fault.kind: fault for fault in FAULTS})

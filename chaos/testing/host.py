@@ -19,6 +19,7 @@ from chaos.inventory import Target
 from chaos.ports import ConnectResult, Host, HttpReply, Wire
 from chaos.testing.clock import VirtualClock
 from chaos.testing.devices import FakeDevices
+from chaos.testing.postgres import FakePostgres
 from chaos.testing.recording import Recording
 from chaos.testing.redis import FakeRedis
 from chaos.testing.releases import FakeReleases
@@ -145,12 +146,15 @@ class InMemoryHost:
         self.supervisor = FakeSupervisor(socket, self.processes)
         self.proxy = FakeProxy(admin)
         self.redis = FakeRedis(self.supervisor, self.processes, self.proxy)
+        self.postgres = FakePostgres(self.supervisor, self.processes, self.proxy)
         self.devices = FakeDevices("127.0.0.1:8479")
         serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices)
         self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.files = InMemoryFiles()
         network = InMemoryNetwork(self.supervisor, self.processes, self.proxy)
-        self._recording = Recording(Host(self.clock, self.processes, network, self.http, self.redis, self.files))
+        self._recording = Recording(
+            Host(self.clock, self.processes, network, self.http, self.redis, self.postgres, self.files)
+        )
         self.host = self._recording.host
 
     def add_target(

@@ -21,11 +21,13 @@ from chaos.ports import (
     Http,
     HttpReply,
     Network,
+    Postgres,
     Processes,
     ProcessId,
     ProcessState,
     Redis,
     RedisReply,
+    Rows,
     Wire,
 )
 
@@ -63,6 +65,7 @@ class Recording:
             network=_RecordedNetwork(self, self.inner.network),
             http=_RecordedHttp(self, self.inner.http),
             redis=_RecordedRedis(self, self.inner.redis),
+            postgres=_RecordedPostgres(self, self.inner.postgres),
             files=_RecordedFiles(self, self.inner.files),
         )
 
@@ -168,6 +171,19 @@ class _RecordedHttp:
 
 def _alters(method: str, url: str) -> bool:
     return method not in _LOOKING and not url.partition("?")[0].endswith(_QUESTION)
+
+
+@dataclass(frozen=True)
+class _RecordedPostgres:
+    recording: Recording
+    inner: Postgres
+
+    async def ask(self, address: str, statements: Sequence[str], *, timeout_s: float = 1.0) -> tuple[Rows, ...]:
+        def effect() -> Awaitable[tuple[Rows, ...]]:
+            return self.inner.ask(address, statements, timeout_s=timeout_s)
+
+        what = f"postgres {address}: {'; '.join(statements)}"
+        return await self.recording.wait(what, effect, changes=any(not s.startswith("SELECT ") for s in statements))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from chaos.faults.process_stall import ProcessStall
 from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_stall import StreamStall
+from chaos.faults.vector_store_empty import VectorStoreEmpty
 from chaos.settings import settings_of
 from chaos.testing.clock import run_virtual
 from chaos.testing.conformance import check_fault
@@ -58,7 +59,9 @@ EXAMPLES: tuple[Fault, ...] = (
     StreamStall(),
     StreamStall(after_events=0, share=Ratio(0.2)),
     CacheFlush(),
+    VectorStoreEmpty(),
 )
+WIRES = {CacheFlush: "redis", VectorStoreEmpty: "postgres"}
 RELEASES = (
     ReleaseCanary(model="brownout-chat-v2-long"),
     ReleaseCanary(code="2", system_prompt="Be brief.", max_tokens=90, min_tokens=60),
@@ -80,7 +83,7 @@ def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "htt
 @pytest.mark.parametrize("targets", [1, 2])
 @pytest.mark.parametrize("fault", EXAMPLES, ids=repr)
 def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_off(fault: Fault, targets: int) -> None:
-    _check(fault, targets=targets, wire="redis" if isinstance(fault, CacheFlush) else "http")
+    _check(fault, targets=targets, wire=WIRES.get(type(fault), "http"))
 
 
 @pytest.mark.parametrize("wire", ["postgres", "redis"])

@@ -75,14 +75,27 @@ def test_requests_at_the_same_time_share_a_batch_and_each_gets_its_own_back():
 
 def test_a_request_that_leaves_takes_its_waiting_texts_along():
     async def work(worker):
-        leaver = asyncio.create_task(worker.embed(["z"] * 100))
+        leaver = asyncio.create_task(worker.embed([f"z{n}" for n in range(100)]))
         await asyncio.sleep(0)
         leaver.cancel()
         await asyncio.wait({leaver})
         return await worker.embed(["next"])
 
     _, batches = run(work)
-    assert sum(batch.count("z") for batch in batches) <= 2 * MOST_TEXTS
+    assert sum(text.startswith("z") for batch in batches for text in batch) <= 2 * MOST_TEXTS
+
+
+def test_a_text_is_computed_once_while_it_is_among_the_last_ones():
+    async def work(worker):
+        await worker.embed(["same", "same", "other"])
+        await worker.embed(["same"])
+        for n in range(0, 600, 100):
+            await worker.embed([f"new {n + i}" for i in range(100)])
+        return await worker.embed(["same"])
+
+    (same,), batches = run(work)
+    assert same.vector == (4.0,)
+    assert sum(batch.count("same") for batch in batches) == 2
 
 
 def test_a_model_that_breaks_fails_those_of_its_batch_and_nobody_after():
