@@ -45,6 +45,7 @@ weaknesses: setup
 bench: setup
 	@$(BIN)/python benchmarks/load.py
 	@$(BIN)/python benchmarks/injection.py
+	@$(BIN)/python benchmarks/engine.py
 	@$(BIN)/python benchmarks/proxy.py
 	@$(BIN)/python benchmarks/limiter.py
 

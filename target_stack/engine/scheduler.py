@@ -128,8 +128,8 @@ class Scheduler:
         admitted = () if preempted else self._admit_waiting(work, now)
         if not work:
             return None
-        prefill = sum(tokens for sequence, tokens in work.items() if not _decodes(sequence))
-        decoding = sum(_decodes(sequence) for sequence in work)
+        decoding = sum(sequence.generated > 0 and sequence.remaining == 1 for sequence in work)
+        prefill = sum(work.values()) - decoding  # a decoding sequence computes one token
         return Step(tuple(work.items()), prefill, decoding, preempted, admitted)
 
     def complete(self, step: Step) -> list[Produced]:
@@ -226,7 +226,9 @@ class Scheduler:
 
     def _grow(self, sequence: Sequence, tokens: int) -> bool:
         wanted = self.pool.blocks_for(sequence.computed + tokens) - len(sequence.blocks)
-        fresh = self.pool.allocate(max(wanted, 0))
+        if wanted <= 0:  # as with most tokens
+            return True
+        fresh = self.pool.allocate(wanted)
         if fresh is None:
             return False
         sequence.blocks += fresh
@@ -258,7 +260,3 @@ class Scheduler:
     def _free(self, sequence: Sequence) -> None:
         self.pool.release(sequence.blocks)
         sequence.blocks = []
-
-
-def _decodes(sequence: Sequence) -> bool:
-    return sequence.generated > 0 and sequence.remaining == 1
