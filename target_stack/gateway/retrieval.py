@@ -11,6 +11,7 @@ from target_stack.gateway.call import Call
 from target_stack.gateway.dependency import CallFailed, Dependency, DependencyDown
 from target_stack.gateway.events import Clock
 from target_stack.gateway.policies.backoff import asked_pause_s
+from target_stack.gateway.policies.deadline import Deadline
 from target_stack.gateway.policies.settings import DeadlineSettings
 from target_stack.gateway.vector_store import Document, VectorStoreClient
 
@@ -81,7 +82,7 @@ class Retrieval:
         deadline = call.deadline.within(now, self._limits.retrieval_s)
         embedded_by = deadline.within(now, self._limits.embedder_s)
         vector = await self._embedder.call(embedded_by, lambda: self._embed(question, call))
-        return await self.store.call(deadline, lambda: self._search(vector, call))
+        return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
 
     async def _embed(self, question: str, call: Call) -> list[float]:
         status, reply = await self._embedder_http.post("/v1/embeddings", {"input": [question]}, call)
@@ -93,8 +94,9 @@ class Retrieval:
             raise CallFailed("malformed_reply") from problem
         return vector
 
-    async def _search(self, vector: list[float], call: Call) -> list[Document]:
-        found = await self._store_client.search(vector, _DOCUMENTS, call.trace.comment())
+    async def _search(self, vector: list[float], call: Call, deadline: Deadline) -> list[Document]:
+        left_s = deadline.remaining(self._clock())
+        found = await self._store_client.search(vector, _DOCUMENTS, call.trace.comment(), left_s)
         if not found:
             raise CallFailed("no_documents")
         return found

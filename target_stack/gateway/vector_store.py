@@ -2,15 +2,18 @@
 
 psycopg answers a cancelled query by asking the server to cancel it and waiting for that, up to seconds when the
 server is frozen. So a query here runs in a task of its own and is never cancelled: whoever runs out of time cuts the
-socket, and the task ends by itself.
+socket, and the task ends by itself. The server learns its limit too (statement_timeout), so that a query of which
+nobody reads the answer ends there as well. A connection keeps its limit, and it is told anew only when it changes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import psycopg
 
@@ -18,26 +21,43 @@ from target_stack.gateway.dependency import CallFailed
 
 Document = tuple[str, str]
 _NEAREST = "SELECT id, body FROM documents ORDER BY embedding <=> %s::vector LIMIT %s"
+_LIMIT = "SELECT set_config('statement_timeout', %s, false)"
 _IDLE_MOST = 8
+_SLACK_MS = 50  # the server gives up a little later than we do, so that our own limit is the one that is told
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A connection and the limit that its server holds queries to."""
+
+    connection: psycopg.AsyncConnection
+    limit_ms: int
 
 
 class VectorStoreClient:
-    """Search by vector. `connect_s` bounds the opening of a connection."""
+    """Search by vector. `connect_s` bounds the opening of a connection, `query_s` any query."""
 
-    def __init__(self, address: tuple[str, int], connect_s: float) -> None:
+    def __init__(self, address: tuple[str, int], connect_s: float, query_s: float = 1.0) -> None:
         self._address = address
         self._connect_s = connect_s
-        self._idle: list[psycopg.AsyncConnection] = []
+        self._query_s = query_s
+        self._idle: list[_Link] = []
         self._running: set[asyncio.Task[list[Document]]] = set()
         self._closed = False
 
-    async def search(self, vector: Sequence[float], count: int, comment: str = "") -> list[Document]:
+    async def search(
+        self, vector: Sequence[float], count: int, comment: str = "", within_s: float = math.inf
+    ) -> list[Document]:
         """The nearest documents (id, body) by cosine distance, nearest first. Raises CallFailed.
 
-        `comment` goes with the query into the server's activity list and its log of slow queries.
+        `within_s` is what the caller's deadline leaves, and the server is told. `comment` goes with the query into the
+        server's activity list and its log of slow queries.
         """
-        connection = self._idle.pop() if self._idle else await self._connect()
-        task = asyncio.create_task(_nearest(connection, vector, count, comment))
+        limit_ms = _limit_ms(min(within_s, self._query_s))
+        link = self._idle.pop() if self._idle else await self._connect(limit_ms)
+        connection = link.connection
+        told = None if link.limit_ms == limit_ms else limit_ms
+        task = asyncio.create_task(_nearest(connection, vector, count, comment, told))
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
@@ -53,7 +73,7 @@ class VectorStoreClient:
         if self._closed or len(self._idle) >= _IDLE_MOST:
             await connection.close()
         else:
-            self._idle.append(connection)
+            self._idle.append(_Link(connection, limit_ms))
         return documents
 
     async def close(self) -> None:
@@ -61,20 +81,27 @@ class VectorStoreClient:
         self._closed = True
         await self._drop_idle()
 
-    async def _connect(self) -> psycopg.AsyncConnection:
+    async def _connect(self, limit_ms: int) -> _Link:
         host, port = self._address
         try:
             async with asyncio.timeout(self._connect_s):
-                return await psycopg.AsyncConnection.connect(
-                    host=host, port=port, user="postgres", dbname="postgres", autocommit=True, sslmode="disable"
+                connection = await psycopg.AsyncConnection.connect(
+                    host=host,
+                    port=port,
+                    user="postgres",
+                    dbname="postgres",
+                    autocommit=True,
+                    sslmode="disable",
+                    options=f"-c statement_timeout={limit_ms}",
                 )
+                return _Link(connection, limit_ms)
         except (TimeoutError, psycopg.Error, OSError) as problem:
             raise CallFailed("connect_failed") from problem
 
     async def _drop_idle(self) -> None:
         # They led to the same server: when one broke, the others are as good as broken.
         while self._idle:
-            await self._idle.pop().close()
+            await self._idle.pop().connection.close()
 
     def _forget(self, task: asyncio.Task[list[Document]]) -> None:
         self._running.discard(task)
@@ -82,9 +109,17 @@ class VectorStoreClient:
             task.exception()  # seen, also when the caller is gone
 
 
+def _limit_ms(within_s: float) -> int:
+    """Milliseconds for the server, in tenths of a second above one: a limit for each request would cost each a trip."""
+    wanted = math.ceil(within_s * 1000)
+    return (math.ceil(wanted / 100) * 100 if wanted > 100 else max(1, wanted)) + _SLACK_MS
+
+
 async def _nearest(
-    connection: psycopg.AsyncConnection, vector: Sequence[float], count: int, comment: str
+    connection: psycopg.AsyncConnection, vector: Sequence[float], count: int, comment: str, limit_ms: int | None
 ) -> list[Document]:
+    if limit_ms is not None:
+        await connection.execute(_LIMIT, (str(limit_ms),))
     literal = "[" + ",".join(map(repr, vector)) + "]"
     # Each comment makes another statement, so preparing one would only fill the server's memory.
     cursor = await connection.execute((_NEAREST + comment).encode(), (literal, count), prepare=False)

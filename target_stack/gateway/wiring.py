@@ -271,7 +271,7 @@ class _Builder:
         limits, address = self._policies.deadline, self._config.vector_store
         if embedder is None or address is None:
             return NoRetrieval()
-        client = VectorStoreClient(address, limits.connect_s)
+        client = VectorStoreClient(address, limits.connect_s, limits.vector_store_s)
         self._stack.push_async_callback(client.close)
         store = Dependency("vector-store", self._policies, limits.vector_store_s, self._telemetry)
         return Retrieval(embedder, (store, client), limits=limits, clock=self._telemetry.clock)

@@ -184,6 +184,7 @@ class FakeStore:
         self.frozen = False
         self.connections = 0
         self.queries: list[str] = []
+        self.startups: list[str] = []
         self.port = 0
         self._server: asyncio.Server | None = None
         self._writers: list[asyncio.StreamWriter] = []
@@ -205,7 +206,7 @@ class FakeStore:
         self.connections += 1
         try:
             length = struct.unpack("!I", await reader.readexactly(4))[0]
-            await reader.readexactly(length - 4)
+            self.startups.append((await reader.readexactly(length - 4)).replace(b"\0", b" ").decode(errors="replace"))
             ready = b"Z\0\0\0\5I"
             writer.write(b"R\0\0\0\x08\0\0\0\0" + ready)
             while True:

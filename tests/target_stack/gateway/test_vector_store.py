@@ -52,3 +52,27 @@ async def test_nobody_there_is_one_word(serve: Any) -> None:
         await stack.store.stop()
         with pytest.raises(CallFailed, match="connect_failed"):
             await VectorStoreClient(("127.0.0.1", stack.store.port), connect_s=1.0).search([0.5], 3)
+
+
+async def test_the_server_learns_its_limit_with_the_connection_and_again_only_when_it_changes(serve: Any) -> None:
+    async with serve() as stack:
+        client = VectorStoreClient(("127.0.0.1", stack.store.port), connect_s=1.0, query_s=0.2)
+        for within_s, told in ((5.0, 0), (0.2, 0), (0.05, 1), (0.05, 1), (5.0, 2), (0.19, 2)):
+            await client.search([0.5], 3, within_s=within_s)
+            assert told == sum("statement_timeout" in query for query in stack.store.queries)
+        assert "-c statement_timeout=250 " in stack.store.startups[0]
+        await client.close()
+
+
+async def test_what_is_left_of_the_deadline_shrinks_from_hop_to_hop(serve: Any) -> None:
+    async with serve() as stack:
+        stack.embedder.delay_s = 0.05
+        reply = await stack.chat(route="rag", headers={"x-deadline-ms": "190"})
+        assert reply.content == "Hello there"
+        engine = next(one for one in (stack.a, stack.b) if one.headers)
+        embedder_ms, engine_ms = (
+            int(sent["x-deadline-ms"]) for sent in (stack.embedder.calls[-1][2], engine.headers[0])
+        )
+        store_ms = int(stack.store.startups[-1].partition("statement_timeout=")[2].partition(" ")[0]) - 50
+        assert 190 >= embedder_ms > 140 >= engine_ms
+        assert store_ms <= 200
