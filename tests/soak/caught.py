@@ -45,6 +45,7 @@ CATCHES = (
     Catch("recall_not_watched", "retrieval/silent_emptiness", "somebody notices"),
     Catch("canned_text_empty", "engine/no_model_left", "users get something to read"),
     Catch("canary_without_length_guard", "deploy/bad_canary", "taken back for its length"),
+    Catch("kv_reference_reused", "control/no_fault", "answers are right"),
     Catch("rollback_splits_triple", "deploy/rollback", "the triple is whole"),
 )
 
