@@ -47,6 +47,7 @@ bench: setup
 	@$(BIN)/python benchmarks/injection.py
 	@$(BIN)/python benchmarks/engine.py
 	@$(BIN)/python benchmarks/proxy.py
+	@$(BIN)/python benchmarks/request_log.py
 	@$(BIN)/python benchmarks/limiter.py
 
 tools:

@@ -93,5 +93,7 @@ class Worker:
             for order, _, _ in batch:
                 order.fail(problem)
             return
+        # Kept for those who left too: whoever ran out of time will ask again.
+        self._keep(dict(zip(texts, results, strict=True)))
         for (order, place, _), result in zip(batch, results, strict=True):
             order.put(place, result)

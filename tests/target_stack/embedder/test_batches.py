@@ -85,6 +85,19 @@ def test_a_request_that_leaves_takes_its_waiting_texts_along():
     assert sum(text.startswith("z") for batch in batches for text in batch) <= 2 * MOST_TEXTS
 
 
+def test_what_was_computed_for_somebody_who_left_is_kept_for_the_next_one():
+    async def work(worker):
+        leaver = asyncio.create_task(worker.embed(["slow"]))
+        for _ in range(3):  # joins the line, the work begins, the batch is taken
+            await asyncio.sleep(0)
+        leaver.cancel()
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+        return await worker.embed(["slow"])
+
+    (slow,), batches = run(work)
+    assert (slow.vector, batches) == ((4.0,), [["slow"]])
+
+
 def test_a_text_is_computed_once_while_it_is_among_the_last_ones():
     async def work(worker):
         await worker.embed(["same", "same", "other"])
