@@ -153,6 +153,12 @@ WEAKNESSES = (
         _with(policies={"recall": {"kind": "none"}}),
     ),
     Weakness(
+        "cache_stampede",
+        "Every request makes an answer of its own, and kept ones expire together: an empty cache sends all upstream.",
+        "gateway",
+        _with(policies={"single_flight": {"kind": "none"}, "cache": {"ttl_jitter": 0.0}}),
+    ),
+    Weakness(
         "canned_text_empty",
         "The last step of the fallback chain is an empty text: HTTP 200, a finish reason, and nothing to read.",
         "gateway",

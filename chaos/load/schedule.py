@@ -96,6 +96,7 @@ def http_request(load: Load, request: PlannedRequest, attempt: int, run: str = "
             "x-request-id": f"{request.trace_id[:24]}-{attempt}",
             "x-stainless-retry-count": str(attempt - 1),  # as OpenAI's own SDKs tell that a request is a resend
             **keyed,
+            **({"x-cache": "prefer"} if load.cache else {}),
         },
         body=json.dumps(_body(load, request.prompt), ensure_ascii=False).encode(),
     )

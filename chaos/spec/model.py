@@ -74,6 +74,9 @@ class Load:
     )
     arrivals: Literal["constant", "poisson"] = setting("spacing of arrivals", default="poisson")
     stream: bool = setting("ask for a token stream", default=True)
+    cache: bool = setting(
+        "accept answers that were kept or are under way for others (`x-cache: prefer`)", default=False
+    )
     max_tokens: int = setting("longest answer asked for", default=24, least=1, most=4096)
     client: Client = setting("who sends", default=Client())
     slo: Slo = setting("when an answer counts as late", default=Slo())

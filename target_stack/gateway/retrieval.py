@@ -76,13 +76,20 @@ class Retrieval:
         self._limits = limits
         self._clock = clock
 
-    async def documents(self, question: str, call: Call) -> list[Document]:
-        """The nearest documents, nearest first. Raises DependencyDown."""
+    async def documents(self, question: str, call: Call, known: list[float] | None = None) -> list[Document]:
+        """The nearest documents, nearest first; `known` is the question's vector if there is one. Raises
+        DependencyDown.
+        """
         now = self._clock()
         deadline = call.deadline.within(now, self._limits.retrieval_s)
         embedded_by = deadline.within(now, self._limits.embedder_s)
         vector = await self._embedder.call(embedded_by, lambda: self._embed(question, call))
         return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
+        vector = known or await self._embedded(question, call, deadline.within(now, self._limits.embedder_s))
+        return await self.store.call(deadline, lambda: self._search(vector, call))
+
+    async def _embedded(self, question: str, call: Call, deadline: Deadline) -> list[float]:
+        return await self._embedder.call(deadline, lambda: self._embed(question, call))
 
     async def _embed(self, question: str, call: Call) -> list[float]:
         status, reply = await self._embedder_http.post("/v1/embeddings", {"input": [question]}, call)
@@ -105,6 +112,6 @@ class Retrieval:
 class NoRetrieval:
     """Stands where no embedder or vector store is configured."""
 
-    async def documents(self, question: str, call: Call) -> list[Document]:  # noqa: ARG002  # the shape of Retrieval
+    async def documents(self, question: str, call: Call, known: list[float] | None = None) -> list[Document]:  # noqa: ARG002  # the shape of Retrieval
         """Raises DependencyDown always."""
         raise DependencyDown("vector-store", "not_configured")

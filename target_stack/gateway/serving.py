@@ -18,6 +18,7 @@ from functools import cached_property
 from target_stack.gateway.assemble import Assembler
 from target_stack.gateway.cache.answers import Looked
 from target_stack.gateway.cache.flights import OutOfTime, Served
+from target_stack.gateway.cache.index import Entry
 from target_stack.gateway.cache.kept import KeptAnswer
 from target_stack.gateway.call import Call
 from target_stack.gateway.dependency import DependencyDown
@@ -100,7 +101,7 @@ async def _kept_or_made(gateway: Gateway, asked: Asked) -> AsyncIterator[Served]
     if looked.answer:
         yield Served(looked.answer, {**_kept_headers(looked.answer), HEADER: looked.result})
         return
-    async with _made(gateway, asked) as made:
+    async with _made(gateway, asked, looked.entry) as made:
         recorded = _Recorded(made.answer)
         yield Served(recorded, {**made.headers, HEADER: looked.result} if asked.use == "cache" else made.headers)
     await _keep(gateway, asked, looked, Served(recorded, made.headers))
@@ -128,14 +129,14 @@ async def _keep(gateway: Gateway, asked: Asked, looked: Looked, answer: Served) 
 
 
 @asynccontextmanager
-async def _made(gateway: Gateway, asked: Asked) -> AsyncIterator[Served]:
-    """An answer made now, inside the admission limit."""
+async def _made(gateway: Gateway, asked: Asked, entry: Entry | None = None) -> AsyncIterator[Served]:
+    """An answer made now, inside the admission limit. `entry` holds the question's vector where it is known already."""
     call, turn = asked.call, asked.turn
     async with gateway.doors.arrival.slot(call.priority, call.deadline.at):
         gateway.telemetry.admitted(call.record)
         with turn:
             async with gateway.drain.bounded():
-                headers, ask = await _with_documents(gateway, asked)
+                headers, ask = await _with_documents(gateway, asked, entry)
                 answer, steps_down = await _first_answer(gateway, asked, ask)
             degraded = [*filter(None, [headers.pop("x-degraded", "")]), *steps_down]
             if isinstance(answer, KeptAnswer):
@@ -153,13 +154,14 @@ async def _made(gateway: Gateway, asked: Asked) -> AsyncIterator[Served]:
                 await answer.close()
 
 
-async def _with_documents(gateway: Gateway, asked: Asked) -> tuple[dict[str, str], ChatRequest]:
+async def _with_documents(gateway: Gateway, asked: Asked, entry: Entry | None) -> tuple[dict[str, str], ChatRequest]:
     """The headers that tell about retrieval, and the request with what was found."""
     ask = asked.turn.ask
     if not asked.retrieve:
         return {}, ask
+    known: list[float] | None = entry.vector.tolist() if entry else None
     try:
-        documents = await gateway.retrieval.documents(ask.question(), asked.call)
+        documents = await gateway.retrieval.documents(ask.question(), asked.call, known)
     except DependencyDown:
         return {"x-degraded": "no_retrieval"}, ask
     return {"x-documents": ",".join(name for name, _ in documents)}, ask.with_context(documents)

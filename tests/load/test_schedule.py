@@ -110,3 +110,9 @@ def test_a_task_keeps_its_key_over_resends_so_that_it_is_one_task():
     first, second = (http_request(made.load, made.requests[0], attempt, "r1").headers for attempt in (1, 2))
     assert first["idempotency-key"] == second["idempotency-key"] == f"{made.requests[0].trace_id}-r1"
     assert "idempotency-key" not in http_request(plan().load, plan().requests[0], 1).headers
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_kept_answers_are_accepted_only_when_the_load_says_so(cache):
+    made = plan(route="chat", cache=cache)
+    assert http_request(made.load, made.requests[0], 1).headers.get("x-cache") == ("prefer" if cache else None)

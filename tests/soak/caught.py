@@ -37,6 +37,7 @@ CATCHES = (
     Catch("stall_watched_by_running_only", "engine/stall", "frozen replica leaves"),
     Catch("stale_routing", "engine/unreachable", "nobody is sent there"),
     Catch("replica_never_returns", "gpu/node_loss", "replica returns"),
+    Catch("cache_stampede", "cache/flush", "each question once"),
     Catch("queue_unbounded", "load/overload", "the line stays short"),
     Catch("fallback_not_wired", "engine/all_replicas_lost", "the small model answers"),
     Catch("tool_retried_twice", "tools/lost_reply", "each deed is done once"),

@@ -71,6 +71,12 @@ def test_fallback_not_wired_and_canned_text_empty_take_one_step_of_the_chain_eac
     assert plant(find_weaknesses(["canned_text_empty"]), "gateway", original) == {**original, "canned_text": ""}
 
 
+def test_cache_stampede_takes_the_shared_flight_and_the_jitter_of_lifetimes():
+    planted = plant(find_weaknesses(["cache_stampede"]), "gateway", {"policies": {"cache": {"ttl_s": 60.0}}})
+    policies = PolicySettings.from_config(planted["policies"])
+    assert (policies.single_flight.kind, policies.cache.ttl_jitter, policies.cache.ttl_s) == ("none", 0.0, 60.0)
+
+
 def test_two_weaknesses_of_one_policy_add_up():
     both = find_weaknesses(["breaker_never_closes", "half_open_stampede"])
     assert plant(both, "gateway", {})["policies"] == {"breaker": {"open_s": 3600.0, "half_open_permits": 1_000_000}}

@@ -46,7 +46,7 @@ class CacheSettings:
 
     ttl_s: float = 600.0
     ttl_jitter: float = 0.2
-    call_s: float = 0.05
+    call_s: float = 0.1
     similar: float = 0.95
     similar_in_need: float = 0.8
     index_size: int = 2048

@@ -119,6 +119,7 @@ async def test_a_kept_answer_over_documents_still_names_them(cached: Any) -> Non
             reply = await stack.chat(route="rag", headers=PREFER)
             assert reply.headers["x-documents"] == "doc-17,doc-3"
         assert reply.headers["x-cache"] == "hit"
+        assert len(stack.embedder.calls) == 1  # the look's vector served retrieval too
 
 
 async def test_an_answer_is_kept_for_its_lifetime_and_no_longer(cached: Any) -> None:
