@@ -61,9 +61,10 @@ class ReplicaPool:
         """The best replica that may be called now, with the permit to do so; None when there is none."""
         in_flight = {name: replica.in_flight for name, replica in self._replicas.items()}
         wanted = [name for name in self._outlier.routable() if self._replicas[name].wanted_at <= now]
-        order = self._balancer.order(wanted, in_flight, set(tried))
+        before = set(tried)
+        order = self._balancer.order(wanted, in_flight, before)
         # Who refuses has nothing in flight, so the balancer alone would send everybody there.
-        for name in sorted(order, key=lambda name: self._replicas[name].busy_until > now):
+        for name in sorted(order, key=lambda name: (name in before, self._replicas[name].busy_until > now)):
             permit = self._replicas[name].breaker.acquire(now)
             if permit is not None:
                 return self._replicas[name], permit

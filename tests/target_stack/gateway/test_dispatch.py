@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from target_stack.gateway.engine_client import read_load
+from target_stack.gateway.policies.outlier import EngineLoad
+
 pytestmark = pytest.mark.system
 
 
@@ -327,3 +330,24 @@ async def test_a_hedge_is_paid_from_the_budget_of_retries(serve: Any, sse: Any) 
         stack.a.script = (0.25, sse.frame("Late", "stop"), sse.DONE)
         stack.only_a()
         assert (await stack.chat()).content == "Late"
+
+
+async def test_a_replica_that_refuses_is_not_the_first_choice_for_a_moment(serve: Any) -> None:
+    async with serve() as stack:
+        stack.a.script = (503,)
+        stack.only_a()
+        await stack.chat()
+        for replica in stack.gateway.pools[0]:
+            replica.in_flight = 0 if replica.name == "engine-a" else 10
+        for _ in range(5):
+            assert (await stack.chat()).headers["x-served-by"] == "engine-b"
+        assert len(stack.a.asked) == 1
+        await asyncio.sleep(0.3)
+        stack.only_a()
+        await stack.chat()
+        assert len(stack.a.asked) == 2
+
+
+def test_the_gauges_of_an_engine_are_summed_over_their_labels() -> None:
+    page = 'vllm:num_requests_running{engine="0"} 2.0\nvllm:num_requests_running{engine="1"} 1.0\nx 9\n'
+    assert read_load(page) == EngineLoad(running=3.0, waiting=0.0)

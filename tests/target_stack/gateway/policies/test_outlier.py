@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from target_stack.gateway.policies.outlier import OutlierDetector
+from target_stack.gateway.policies.outlier import EngineLoad, OutlierDetector
 from target_stack.gateway.policies.settings import OutlierSettings
 
 RULES = OutlierSettings(consecutive_errors=3, consecutive_stalls=3)
@@ -72,6 +72,15 @@ def test_routing_to_everyone_ejects_in_name_only() -> None:
     one = OutlierDetector(OutlierSettings(routing="everyone"), ("a", "b"))
     assert one.trouble("a", "unreachable")
     assert (one.admitted(), one.routable()) == (["b"], ["a", "b"])
+
+
+def test_with_the_gauges_as_evidence_a_stall_counts_only_when_they_admit_it() -> None:
+    one = OutlierDetector(OutlierSettings(evidence="running"), ("a", "b"))
+    assert not any(one.trouble("a", "stalled", silent_since=5.0) for _ in range(10))
+    one.reported("a", EngineLoad(running=3, waiting=9))  # what a frozen engine repeats for ever
+    assert not one.trouble("a", "stalled", silent_since=5.0)
+    one.reported("a", EngineLoad(running=0, waiting=9))
+    assert one.trouble("a", "stalled", silent_since=5.0)
 
 
 def test_with_the_status_as_evidence_only_an_unreachable_replica_leaves() -> None:
