@@ -19,6 +19,7 @@ import pytest
 
 from chaos.adapters.host import real_host
 from chaos.faults.fault import Fault
+from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_stall import StreamStall
@@ -100,6 +101,8 @@ async def _edge(host: Host, admin: str, engine: str, name: str) -> Target:
 @pytest.mark.parametrize(
     "fault",
     [
+        HttpReset(share=Ratio(0.1), path="/v1/"),
+        HttpReset(after_bytes=3),
         HttpStatus(share=Ratio(0.1), path="/v1/"),
         StreamCut(share=Ratio(0.1)),
         StreamCut(after_events=0, ending="reset"),

@@ -56,6 +56,8 @@ def test_a_record_is_one_sentence(kind: str, fields: dict[str, object], expected
         ("fault_still", {"fault": "outage", "seen": True, "what": "gone"}),
         ("probe_failed", {"probe": "metrics_text", "target": "tools", "why": "refused"}),
         ("seal", {"records": 1, "samples": 0, "readings": 0}),
+        ("event", {"source": "tools", "name": "tool_call", "outcome": "ok"}),
+        ("event", {"source": "tools", "name": "side_effect", "tool": "open_ticket"}),
     ],
 )
 def test_what_everybody_expects_is_not_told(kind: str, fields: dict[str, object]) -> None:

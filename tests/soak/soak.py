@@ -27,6 +27,7 @@ from judging import CONTROL, WEAKNESSES, injection, missions
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
 from policies import POLICIES
 from quick import CHECK_SPEED, MUTATIONS, PLAN_BYTES, READY
+from tools import TOOLS
 from virtual import AMPLIFICATION, ROTATION
 
 
@@ -34,7 +35,7 @@ def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
     quick = (AMPLIFICATION, ROTATION, POLICIES, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
     long = (SIGNALS, KILLS, CONTROL, missions(folder / "runs"), injection(folder / "runs"), WEAKNESSES)
-    return (*quick, AGENT, CLONE, *long)
+    return (*quick, TOOLS, AGENT, CLONE, *long)
 
 
 def table(scores: Sequence[Score]) -> str:
