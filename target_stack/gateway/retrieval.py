@@ -82,11 +82,8 @@ class Retrieval:
         """
         now = self._clock()
         deadline = call.deadline.within(now, self._limits.retrieval_s)
-        embedded_by = deadline.within(now, self._limits.embedder_s)
-        vector = await self._embedder.call(embedded_by, lambda: self._embed(question, call))
-        return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
         vector = known or await self._embedded(question, call, deadline.within(now, self._limits.embedder_s))
-        return await self.store.call(deadline, lambda: self._search(vector, call))
+        return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
 
     async def _embedded(self, question: str, call: Call, deadline: Deadline) -> list[float]:
         return await self._embedder.call(deadline, lambda: self._embed(question, call))
