@@ -200,6 +200,18 @@ WEAKNESSES = (
         "tools",
         _with(audit="deferred"),
     ),
+    Weakness(
+        "agent_without_checkpoint",
+        "The agents keep their tasks in memory only: a crash loses every task that was accepted and not yet done.",
+        "agent",
+        _with(checkpoint="memory"),
+    ),
+    Weakness(
+        "agents_wait_forever",
+        "An agent waits for the other without a bound: when one is silent, the tasks of both stand still for ever.",
+        "agent",
+        _with(waits={"agent_s": _NEVER_S, "dependency_s": _NEVER_S, "task_s": _NEVER_S}),
+    ),
 )
 
 

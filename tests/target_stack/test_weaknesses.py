@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from target_stack.gateway.policies.settings import PolicySettings
+from target_stack.agent.settings import AgentSettings
+from target_stack.gateway.policies.settings import PolicySettings, build
 from target_stack.weaknesses import WEAKNESSES, UnknownWeakness, find_weaknesses, plant
 
 
@@ -75,6 +76,14 @@ def test_cache_stampede_takes_the_shared_flight_and_the_jitter_of_lifetimes():
     planted = plant(find_weaknesses(["cache_stampede"]), "gateway", {"policies": {"cache": {"ttl_s": 60.0}}})
     policies = PolicySettings.from_config(planted["policies"])
     assert (policies.single_flight.kind, policies.cache.ttl_jitter, policies.cache.ttl_s) == ("none", 0.0, 60.0)
+
+
+def test_the_weaknesses_of_the_agents_are_settings_of_theirs():
+    lost = build(AgentSettings, plant(find_weaknesses(["agent_without_checkpoint"]), "agent", {}), "agent")
+    stuck = build(AgentSettings, plant(find_weaknesses(["agents_wait_forever"]), "agent", {}), "agent")
+    assert ("memory", "disk") == (lost.checkpoint, stuck.checkpoint)
+    assert lost.waits == AgentSettings().waits
+    assert min(stuck.waits.agent_s, stuck.waits.dependency_s, stuck.waits.task_s) > 1000
 
 
 def test_two_weaknesses_of_one_policy_add_up():
