@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from target_stack.agent.desk import Note
-from target_stack.agent.task import Task
+from target_stack.agent.plans import AGENTS, KINDS
+from target_stack.agent.task import Phase, Task, Wait
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS steps (
@@ -30,13 +31,28 @@ _KEEP_EVENTS = 4096
 _ENDINGS = {"failed": "task_failed", "handed_over": "task_handed_over", "cancelled": "task_cancelled"}
 
 
+def _countable() -> Iterator[tuple[str, Mapping[str, str]]]:
+    yield from (("agent_tasks_resumed_total", {"agent": agent}) for agent in AGENTS)
+    yield from (("agent_waits_ran_out_total", {"wait": wait}) for wait in get_args(Wait))
+    yield from (
+        ("agent_tasks_ended_total", {"kind": kind, "phase": phase})
+        for kind in KINDS
+        for phase in get_args(Phase)
+        if phase != "open"
+    )
+
+
 class Account:
     """The tables of the account in an open database; call it inside the transaction that it tells of."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        """Make the tables where they are not there yet."""
+        """Make the tables where they are not there yet. Counts of what can happen begin at zero, so that a reader can
+        tell never from unknown.
+        """
         self._db = db
         db.executescript(SCHEMA)
+        zeros = [(name, json.dumps(labels)) for name, labels in _countable()]
+        db.executemany("INSERT OR IGNORE INTO counts VALUES (?, ?, 0)", zeros)
 
     def write(self, task: Task, note: Note, now: float, mono: float) -> None:
         """What one save tells."""

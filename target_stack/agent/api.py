@@ -22,7 +22,7 @@ from typing import Any
 from aiohttp import web
 
 from target_stack.agent.bell import Bell
-from target_stack.agent.plans import KINDS, ORDER, SUBMITTED, first_plan
+from target_stack.agent.plans import KINDS, ORDER, SUBMITTED, edition, first_plan
 from target_stack.agent.settings import AgentSettings
 from target_stack.agent.store import Circle, Conflict, Full, TaskStore
 from target_stack.agent.task import Task
@@ -137,6 +137,7 @@ class Desktop:
             created=now,
             deadline=now + waits.task_s + (waits.dependency_s if asked.depends_on else 0),
             depends_on=asked.depends_on,
+            edition=edition(asked.kind),
             plan=first_plan(asked.kind),
             waits_for=asked.depends_on,
             wait_until=now + waits.dependency_s if asked.depends_on else None,

@@ -25,6 +25,7 @@ from target_stack.agent.task import (
     Decide,
     Event,
     Observed,
+    Outdated,
     Phase,
     Refused,
     Resumed,
@@ -100,6 +101,8 @@ def advance(task: Task, event: Event, known: Known, moment: Moment) -> Task:
             return replace(task, waits_for=(), wait_until=None)
         case Resumed():
             return replace(task, resumes=task.resumes + 1)
+        case Outdated():
+            return ended(task, "handed_over", "its kind has changed since it was begun")
         case CancelAsked():
             return ended(task, "cancelled", "cancelled")
 

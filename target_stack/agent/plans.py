@@ -80,6 +80,11 @@ AGENTS = tuple(dict.fromkeys(kind.agent for kind in KINDS.values()))
 SUBMITTED = tuple(name for name, kind in KINDS.items() if kind.description)
 
 
+def edition(kind: str) -> str:
+    """Changes with the steps of a kind: a task that was begun under other steps must not go on under these."""
+    return " ".join(KINDS[kind].steps) if kind in KINDS else ""
+
+
 def first_plan(kind: str) -> tuple[str, ...]:
     """What a new task begins with."""
     return ("plan",) if KINDS[kind].description else KINDS[kind].steps

@@ -20,9 +20,10 @@ Wait = Literal["dependency", "agent", "model", "tool", "task"]
 class Task:
     """One task. Times are Unix seconds, because a task outlives its process and maybe its machine's boot.
 
-    `plan` are the names of its steps and `at` is the one that is due; `attempt` counts its tries from 1, `resumes` how
-    often a task was found without its process. `found` maps steps to references of what they brought; `missing` are
-    soft steps that were given up. `waits_for` are ids or keys of tasks, until `wait_until`.
+    `edition` is the grammar that it was begun under, `plan` are the names of its steps and `at` is the one that is due;
+    `attempt` counts its tries from 1, `resumes` how often a task was found without its process. `found` maps steps to
+    references of what they brought; `missing` are soft steps that were given up. `waits_for` are ids or keys of tasks,
+    until `wait_until`.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Task:
     given: tuple[str, ...] = ()
     asked_by: str | None = None
     phase: Phase = "open"
+    edition: str = ""
     plan: tuple[str, ...] = ()
     at: int = 0
     attempt: int = 1
@@ -158,8 +160,13 @@ class Resumed:
 
 
 @dataclass(frozen=True)
+class Outdated:
+    """The steps of its kind have changed since it was begun."""
+
+
+@dataclass(frozen=True)
 class CancelAsked:
     """Whoever submitted it wants it no longer."""
 
 
-Event = Observed | Refused | Unanswered | WaitOver | WaitRanOut | Resumed | CancelAsked
+Event = Observed | Refused | Unanswered | WaitOver | WaitRanOut | Resumed | Outdated | CancelAsked

@@ -20,6 +20,7 @@ from target_stack.agent.task import (
     Command,
     Event,
     Observed,
+    Outdated,
     Refused,
     Resumed,
     Task,
@@ -102,6 +103,8 @@ class Worker:
         """Go on with a task until it waits, pauses or ends. Raises LeaseLost."""
         task, known = taken.task, dict(taken.known)
         event = Resumed() if taken.resumed else self._woken(taken)
+        if task.edition != plans.edition(task.kind):
+            event = Outdated()
         while True:
             event = event or await self._performed(task, known)
             if isinstance(event, Observed):
@@ -166,6 +169,7 @@ class Worker:
             deadline=min(task.deadline, moment.now + moment.rules.waits.task_s),
             given=asked.given,
             asked_by=task.id,
+            edition=plans.edition(asked.kind),
             plan=plans.first_plan(asked.kind),
         )
 
@@ -176,6 +180,7 @@ _OUTCOMES: Mapping[type, str] = {
     WaitOver: "wait_over",
     WaitRanOut: "wait_ran_out",
     Resumed: "resumed",
+    Outdated: "outdated",
     CancelAsked: "cancelled",
 }
 

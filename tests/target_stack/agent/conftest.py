@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from target_stack.agent.desk import Desk, Save, Taken
-from target_stack.agent.plans import AGENTS, KINDS, first_plan
+from target_stack.agent.plans import AGENTS, KINDS, edition, first_plan
 from target_stack.agent.settings import AgentSettings, Waits
 from target_stack.agent.store import TaskStore
 from target_stack.agent.task import AskModel, CallTool, Decide, Event, Observed, Refused, Task, Unanswered
@@ -95,6 +95,7 @@ class World:
             agent=KINDS[kind].agent,
             trace_id="a" * 32,
             created=self.now,
+            edition=edition(kind),
             plan=first_plan(kind),
             waits_for=waits,
             **fields,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from target_stack.agent.machine import HANDED_OVER, Moment, advance, key_of, pending
@@ -142,6 +144,17 @@ def test_a_task_whose_dependency_failed_or_never_comes_goes_to_a_person(world):
     place.run()
     assert ("handed_over", "what it waited for was failed") == (place.task("t-2").phase, place.task("t-2").reason)
     assert ("handed_over", "dependency: wait_ran_out") == (place.task("t-3").phase, place.task("t-3").reason)
+
+
+def test_a_task_that_was_begun_under_other_steps_does_not_go_on_under_these(world):
+    place = world()
+    place.store.submit(dataclasses.replace(place.submit("complaint"), id="t-2", key="k", edition="an older one"))
+    place.run()
+    assert ("handed_over", "its kind has changed since it was begun") == (
+        place.task("t-2").phase,
+        place.task("t-2").reason,
+    )
+    assert place.task("t-1").phase == "done"
 
 
 def test_cancelling_ends_a_waiting_task_and_its_children_at_once(world):
