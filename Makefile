@@ -49,6 +49,7 @@ bench: setup
 	@$(BIN)/python benchmarks/proxy.py
 	@$(BIN)/python benchmarks/request_log.py
 	@$(BIN)/python benchmarks/limiter.py
+	@$(BIN)/python benchmarks/gateway.py
 
 tools:
 	@echo "tools: no peers are built yet; the issues on the proxy and on clusters fill this target"

@@ -5,8 +5,8 @@
 The engine is scripted: it sends `tokens` frames shaped as vLLM's, one every two milliseconds, so that the only
 difference is who stands between. `bare` is the least that aiohttp can do: read the body, post it, write every chunk as
 it comes. All three take turns in one run. Added latency is that of the first token against `straight`. CPU is that of
-the process itself (/proc/PID/task/*/schedstat): what it uses without any request, and what each request adds to that. On a
-busy machine caches are cold for everybody: the least round is then the best guess, and only ratios mean much.
+the process itself (/proc/PID/task/*/schedstat): what it uses without any request, and what a request adds to that. On
+a busy machine caches are cold for everybody: the least round is then the best guess, and only ratios mean much.
 `--profile` writes what cProfile saw of the gateway.
 """
 

@@ -8,6 +8,7 @@ import json
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,14 +27,17 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def gateway(stack: Any, **policies: Any) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
-    """A gateway of its own before engine-a of a stack; its address and its process."""
+async def gateway(
+    stack: Any, folder: str | None = None, **policies: Any
+) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
+    """A gateway of its own before engine-a of a stack, with a folder for its releases; its address and its process."""
     url = f"http://127.0.0.1:{free_port()}"
     config = {
         "listen": url.removeprefix("http://"),
         "model": "m",
         "engines": [{"name": "engine-a", "url": f"http://127.0.0.1:{stack.a.port}"}],
         "policies": policies,
+        **({"data_dir": folder, "admin": f"{folder}/admin.sock"} if folder else {}),
     }
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "target_stack.serve", "gateway", json.dumps(config)
@@ -62,6 +66,21 @@ async def test_sigterm_tells_health_refuses_new_work_finishes_the_stream_and_exi
             rest = await reply.content.read()
         assert rest.endswith(sse.DONE)
         assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def test_releases_outlive_a_gateway_that_is_killed(serve: Any) -> None:
+    with tempfile.TemporaryDirectory(prefix="b-") as folder:
+        operators = aiohttp.ClientSession("http://gateway", connector=aiohttp.UnixConnector(f"{folder}/admin.sock"))
+        async with serve() as stack, operators as operator:
+            stack.a.models.append("m-next")
+            async with gateway(stack, folder) as (_, process):
+                async with operator.post("/admin/releases", json={"name": "r2", "model": "m-next"}) as started:
+                    assert started.status == 201
+                process.kill()
+                await process.wait()
+            async with gateway(stack, folder), operator.get("/admin/releases") as told:
+                report = await told.json()
+            assert (report["stable"]["name"], report["canary"]["name"], report["share"]) == ("first", "r2", 0.05)
 
 
 @pytest.mark.parametrize(
