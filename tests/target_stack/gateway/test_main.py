@@ -89,7 +89,7 @@ async def test_releases_outlive_a_gateway_that_is_killed(serve: Any) -> None:
 async def test_a_stream_cut_by_sigterm_is_told_so_unless_there_is_no_drain(
     serve: Any, sse: Any, drain: dict[str, Any], told: bool
 ) -> None:
-    deadline = {"inter_token_s": 30.0}
+    deadline = {"inter_token_s": 14.0}
     async with serve() as stack, gateway(stack, drain=drain, deadline=deadline) as (url, process):
         stack.a.script = (sse.frame("Hello"), 20.0, sse.frame(" you", "stop"), sse.DONE)
         rest = b""
