@@ -55,6 +55,7 @@ async def test_a_request_leaves_one_line_with_all_its_metadata_and_no_text(serve
         "outcome": "ok",
         "status": 200,
         "served_by": reply.headers["x-served-by"],
+        "release": "first",
         "degraded": [],
         "cache": None,
         "attempts": 1,
