@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -45,6 +46,18 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["target_stack.tools.server"])
 
 
+@contextlib.contextmanager
+def main_not_imported_again():
+    """A fork imports the program that asked for it, with all that it brings, unless that has no file."""
+    program = sys.modules["__main__"]
+    file = program.__dict__.pop("__file__", None)
+    try:
+        yield
+    finally:
+        if file is not None:
+            program.__file__ = file
+
+
 @dataclass
 class Server:
     """The tools as a process of its own."""
@@ -58,7 +71,8 @@ class Server:
 
     def start(self):
         self.process = FORKS.Process(target=main, args=(self.config,))
-        self.process.start()
+        with main_not_imported_again():
+            self.process.start()
         give_up = time.monotonic() + 30
         while time.monotonic() < give_up:
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/ping", timeout=1):
