@@ -172,8 +172,9 @@ class _Run:
     def _loads(self) -> tuple[LoadPlan, ...]:
         plan, entropy = self.plan, SeededEntropy(self.plan.seed)
         folders = prompts_dirs(Path(plan.experiment.path))
+        length_s, baseline_s = plan.load_end, float(plan.experiment.windows.baseline)
         return tuple(
-            plan_load(load, load_prompts(load.prompts, folders), plan.seed, entropy, plan.load_end)
+            plan_load(load, load_prompts(load.prompts, folders), plan.seed, entropy, length_s, baseline_s=baseline_s)
             for load in plan.experiment.loads
         )
 

@@ -141,6 +141,30 @@ WEAKNESSES = (
         _with(policies={"queue": {"capacity": _NO_LIMIT, "wait_s": _NEVER_S, "backed_up_wait_s": _NEVER_S}}),
     ),
     Weakness(
+        "shed_late",
+        "Admission stands behind the first token: documents are looked up and engines are at work for who is refused.",
+        "gateway",
+        _with(policies={"admission_at": "first_token"}),
+    ),
+    Weakness(
+        "no_priority",
+        "The gateway knows one class of work: users stand in line behind batch jobs and find every slot taken.",
+        "gateway",
+        _with(policies={"queue": {"classes": "one"}, "slots": {"batch_most": 1.0}}),
+    ),
+    Weakness(
+        "batch_starved",
+        "Batch work never ages and has one slot: whatever users leave, a batch job hardly moves.",
+        "gateway",
+        _with(policies={"queue": {"batch_aging_s": _NEVER_S}, "slots": {"batch_most": 0.0}}),
+    ),
+    Weakness(
+        "no_drain",
+        "The gateway ends at once on SIGTERM: every stream that is open breaks off without a last word.",
+        "gateway",
+        _with(policies={"drain": {"kind": "none"}}),
+    ),
+    Weakness(
         "fallback_not_wired",
         "The fallback model runs, but the gateway does not know it: without main engines it has only the fixed text.",
         "gateway",

@@ -2,7 +2,8 @@
 doing.
 
 Poisson means exponential gaps and nothing else: the number of arrivals varies from seed to seed, as real traffic does.
-Nothing is rescaled to hit a count.
+Nothing is rescaled to hit a count. A surge is a stretch with another rate; a Poisson process remembers nothing, so each
+stretch is drawn by itself.
 """
 
 from __future__ import annotations
@@ -13,13 +14,32 @@ from collections.abc import Iterator
 from chaos.spec.model import Load
 
 
-def arrivals(load: Load, dice: random.Random, duration_s: float) -> tuple[float, ...]:
-    """Due times in seconds from the start of the load, all below `duration_s`, ascending."""
-    rate_per_s = float(load.rate)
-    if rate_per_s <= 0:
+def arrivals(load: Load, dice: random.Random, duration_s: float, *, baseline_s: float = 0.0) -> tuple[float, ...]:
+    """Due times in seconds from the start of the load, all below `duration_s`, ascending. `baseline_s` is where the
+    time of a surge counts from.
+    """
+    if load.rate <= 0:
         return ()
-    times = constant(rate_per_s, duration_s) if load.arrivals == "constant" else poisson(rate_per_s, duration_s, dice)
+    times: list[float] = []
+    for start, end, rate_per_s in _stretches(load, duration_s, baseline_s):
+        length_s = end - start
+        even = load.arrivals == "constant"
+        dues = constant(rate_per_s, length_s) if even else poisson(rate_per_s, length_s, dice)
+        times += [start + due for due in dues]
     return tuple(times)
+
+
+def _stretches(load: Load, duration_s: float, baseline_s: float) -> Iterator[tuple[float, float, float]]:
+    """Start, end and rate of each stretch in which the rate stays the same."""
+    rate_per_s, surge = float(load.rate), load.surge
+    if surge is None:
+        yield 0.0, duration_s, rate_per_s
+        return
+    start = min(duration_s, baseline_s + surge.at)
+    end = min(duration_s, start + surge.for_)
+    yield 0.0, start, rate_per_s
+    yield start, end, rate_per_s * surge.times
+    yield end, duration_s, rate_per_s
 
 
 def constant(rate_per_s: float, duration_s: float) -> Iterator[float]:

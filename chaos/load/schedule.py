@@ -51,11 +51,19 @@ class LoadPlan:
     requests: tuple[PlannedRequest, ...]
 
 
-def plan_load(load: Load, prompts: tuple[Prompt, ...], seed: int, entropy: Entropy, duration_s: float) -> LoadPlan:
-    """Lay out a load. Raises PromptError when the prompts do not fit the route."""
+def plan_load(
+    load: Load,
+    prompts: tuple[Prompt, ...],
+    seed: int,
+    entropy: Entropy,
+    duration_s: float,
+    *,
+    baseline_s: float = 0.0,
+) -> LoadPlan:
+    """Lay out a load; a surge counts from `baseline_s` on. Raises PromptError when the prompts do not fit the route."""
     _check(load, prompts)
     choose = entropy.stream(f"prompts/{load.name}")
-    due = arrivals(load, entropy.stream(f"arrivals/{load.name}"), duration_s)
+    due = arrivals(load, entropy.stream(f"arrivals/{load.name}"), duration_s, baseline_s=baseline_s)
     requests = tuple(
         PlannedRequest(number, at_s, choose.choice(prompts), trace_id_of(seed, load.name, number))
         for number, at_s in enumerate(due)
@@ -91,6 +99,7 @@ def http_request(load: Load, request: PlannedRequest, attempt: int, run: str = "
         method="POST",
         path=path,
         headers={
+            **({"x-priority": load.priority} if load.priority != "interactive" else {}),
             "content-type": "application/json",
             "traceparent": f"00-{request.trace_id}-{span}-01",  # W3C Trace Context, version 00, sampled
             "x-request-id": f"{request.trace_id[:24]}-{attempt}",

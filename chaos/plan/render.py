@@ -20,7 +20,7 @@ def render(plan: Plan) -> str:
         f"  lasts        {plan.load_end:g}s of load, then the drain",
         "",
         "load",
-        *(f"  {_load(load)}" for load in experiment.loads),
+        *(f"  {load_line(load)}" for load in experiment.loads),
         "",
         "faults",
         *(line for fault in plan.faults for line in _fault(fault)),
@@ -34,13 +34,18 @@ def render(plan: Plan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _load(load: Load) -> str:
+def load_line(load: Load) -> str:
+    """One load in one line."""
     client = f"{load.client.persona} clients"
     if load.client.timeout is not None:
         client += f", timeout {load.client.timeout}"
     if load.client.retries is not None:
         client += f", {load.client.retries} retries"
-    return f"{load.name}: {load.rate} {load.arrivals} on {load.route} ({load.prompts}), {client}"
+    rate = f"{load.rate} {load.arrivals}"
+    if load.surge is not None:
+        rate += f", {load.surge.times:g} times as much for {load.surge.for_}"
+    kind = " of batch work" if load.priority == "batch" else ""
+    return f"{load.name}: {rate}{kind} on {load.route} ({load.prompts}), {client}"
 
 
 def _fault(fault: PlannedFault) -> list[str]:

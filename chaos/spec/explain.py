@@ -22,6 +22,7 @@ _RADIUS = "blast_radius: {roles: [vector-store, engine], targets: 1, duration: 3
 _WINDOWS = "windows: {baseline: 15s, recovery: 20s, settled: 15s}"
 _TAGS = "tags: [quarterly, ci]"
 _LOAD = "load: {name: chat, route: rag, rate: 20/s, stream: true, client: {timeout: 8s, retries: 2}}"
+_SURGE = "load: {name: chat, route: chat, rate: 20/s, priority: batch, surge: {times: 12, for: 10s}}"
 _GUARD = "guards:\n  - {measure: success_ratio, below: 50%, over: 5s}"
 _FAULT = "faults:\n  - {name: outage, kind: process_kill, target: {role: vector-store}, for: 15s}"
 _SERVED = "hypotheses:\n  - {name: users are served, window: outage, measure: success_ratio, at_least: 99%}"
@@ -117,6 +118,10 @@ _HARM: Mapping[str, Explanation] = {
     "no-target": Explanation("An empty selection is an error, never everybody.", _FAULT),
     "empty-fault": Explanation("A fault that lasts no time cannot be confirmed.", _FAULT),
     "no-traffic": Explanation("Without requests nothing can be observed.", _LOAD),
+    "surge-outlasts-load": Explanation(
+        "What would be due after the end of the load is never sent: the surge would be smaller than it says.",
+        _SURGE,
+    ),
 }
 
 _CLAIMS: Mapping[str, Explanation] = {

@@ -62,6 +62,15 @@ class Slo:
 
 
 @dataclass(frozen=True)
+class Surge:
+    """A stretch in which many more requests are due."""
+
+    times: float = setting("how many times the rate", least=1, most=1000)
+    for_: Duration = setting("how long it lasts", key="for")
+    at: Duration = setting("start, counted from the end of the baseline", default=Duration(0))
+
+
+@dataclass(frozen=True)
 class Load:
     """Open-loop traffic: arrivals do not wait for answers."""
 
@@ -73,6 +82,10 @@ class Load:
         "prompt set: a name in fixtures/prompts, each line with its known right answer", default="small-talk"
     )
     arrivals: Literal["constant", "poisson"] = setting("spacing of arrivals", default="poisson")
+    surge: Surge | None = setting("a stretch with a multiple of the rate", default=None)
+    priority: Literal["interactive", "batch"] = setting(
+        "class that the requests name: people who wait, or work that can", default="interactive"
+    )
     stream: bool = setting("ask for a token stream", default=True)
     cache: bool = setting(
         "accept answers that were kept or are under way for others (`x-cache: prefer`)", default=False

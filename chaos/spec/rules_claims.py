@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.draft import Draft, Placed
 from chaos.spec.layout import has_setting, owns_bound
-from chaos.spec.model import Hypothesis, Windows
+from chaos.spec.model import Hypothesis, Surge, Windows
 from chaos.spec.wording import shown
 from chaos.units import Duration, Rate, Ratio
 
@@ -151,9 +151,20 @@ def _requests(draft: Draft, hypothesis: Hypothesis) -> tuple[float, float] | Non
     if not draft.load_names.complete or len(draft.loads) != len(draft.load_names.by_path):
         return None
     wanted = getattr(measure, "load", None)
-    rate = sum(load.value.rate for load in draft.loads if wanted in (None, load.value.name))
+    loads = [load.value for load in draft.loads if wanted in (None, load.value.name)]
+    rate = sum(load.rate * _mean_factor(draft, load.surge, hypothesis) for load in loads)
     looked_at = length - hypothesis.grace
     return (rate * looked_at, rate) if rate > 0 and looked_at > 0 else None
+
+
+def _mean_factor(draft: Draft, surge: Surge | None, hypothesis: Hypothesis) -> float:
+    """How many times the rate arrives, on average over what is looked at of a fault's window; elsewhere 1."""
+    inside = [fault.value for fault in draft.faults if hypothesis.window in ("fault", fault.value.name)]
+    if surge is None or len(inside) != 1:
+        return 1.0
+    start, end = inside[0].at + hypothesis.grace, inside[0].at + inside[0].for_
+    overlap = max(0.0, min(end, surge.at + surge.for_) - max(start, surge.at))
+    return 1.0 + (surge.times - 1) * overlap / (end - start) if end > start else 1.0
 
 
 def _window_s(draft: Draft, window: str | None) -> float | None:

@@ -10,6 +10,7 @@ from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.draft import Draft
 from chaos.spec.rules_names import CONTROL_KIND
 from chaos.spec.wording import listed, shown
+from chaos.units import Duration
 
 
 def fault_exceeds_blast_radius(draft: Draft) -> Iterator[Diagnostic]:
@@ -89,6 +90,23 @@ def no_traffic(draft: Draft) -> Iterator[Diagnostic]:
             )
 
 
+def surge_outlasts_load(draft: Draft) -> Iterator[Diagnostic]:
+    """A surge is over before the load is, or part of it would never be sent."""
+    if draft.windows is None or not draft.faults or len(draft.faults) != len(draft.fault_names.by_path):
+        return
+    end = max(fault.value.at + fault.value.for_ for fault in draft.faults)
+    end += draft.windows.recovery + draft.windows.settled
+    for load in draft.loads:
+        surge = load.value.surge
+        if surge is not None and surge.at + surge.for_ > end:
+            yield draft.problem(
+                "surge-outlasts-load",
+                load.at("surge"),
+                f"the surge ends {Duration(surge.at + surge.for_ - end)} after the load",
+                help_text=f"after the baseline the load lasts {Duration(end)}",
+            )
+
+
 HARM_RULES = (
     fault_exceeds_blast_radius,
     role_outside_blast_radius,
@@ -96,4 +114,5 @@ HARM_RULES = (
     no_target,
     empty_fault,
     no_traffic,
+    surge_outlasts_load,
 )

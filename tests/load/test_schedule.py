@@ -116,3 +116,9 @@ def test_a_task_keeps_its_key_over_resends_so_that_it_is_one_task():
 def test_kept_answers_are_accepted_only_when_the_load_says_so(cache):
     made = plan(route="chat", cache=cache)
     assert http_request(made.load, made.requests[0], 1).headers.get("x-cache") == ("prefer" if cache else None)
+
+
+@pytest.mark.parametrize(("priority", "named"), [("interactive", None), ("batch", "batch")])
+def test_batch_work_says_so_and_people_need_not(priority, named):
+    made = plan(route="chat", priority=priority)
+    assert http_request(made.load, made.requests[0], 1).headers.get("x-priority") == named

@@ -8,8 +8,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from test_make_plan import entry, planned
 
-from chaos.plan.render import render
-from chaos.spec.model import Selector
+from chaos.plan.render import load_line, render
+from chaos.spec.model import Load, Selector, Surge
+from chaos.units import Duration, Rate
 
 EXPECTED = """\
 T
@@ -52,3 +53,15 @@ hypotheses
 def test_the_whole_text_of_a_plan() -> None:
     plan = planned(entry(Selector(name="engine-a")))
     assert EXPECTED.format(fingerprint=plan.fingerprint) == render(plan)
+
+
+def test_a_surge_of_batch_work_is_told() -> None:
+    batch = Load(
+        name="nightly",
+        route="chat",
+        rate=Rate(2.0),
+        priority="batch",
+        surge=Surge(times=12.0, for_=Duration(10)),
+    )
+    told = "nightly: 2/s poisson, 12 times as much for 10s of batch work on chat (small-talk), patient clients"
+    assert told == load_line(batch)

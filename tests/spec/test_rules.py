@@ -121,6 +121,13 @@ def test_the_union_of_overlapping_faults_counts_once(codes):
     assert codes(longer, ("at_least: 99%", "at_least: 99.3%")) == ["no-minimum-samples"]
 
 
+@pytest.mark.parametrize(("expected", "times"), [([], "12"), (["no-minimum-samples"], "1")])
+def test_requests_of_a_surge_count_in_the_window_that_they_fall_into(codes, expected, times):
+    """`outage` is 15 s long: with twelve times 20/s for 10 of them 2,500 requests are due."""
+    surge = ("rate: 20/s", f"rate: 20/s\n    surge: {{times: {times}, for: 10s}}")
+    assert expected == codes(surge, ("at_least: 99%", "at_least: 99.8%"))
+
+
 def test_a_message_about_two_places_shows_both(read):
     (problem,) = read(("for: 15s", "for: 31s"))
     assert [(r.label, r.span.line) for r in problem.related] == [("limit set here", 8)]

@@ -59,6 +59,16 @@ def test_a_weakness_of_one_policy_changes_that_policy_and_keeps_its_other_settin
     assert planted == {"policies": {"attempts": 2, policy: {"kept": 1, **changes}}}
 
 
+def test_the_weaknesses_of_overload_are_other_settings_of_honest_policies():
+    def planted(name):
+        return PolicySettings.from_config(plant(find_weaknesses([name]), "gateway", {})["policies"])
+
+    assert planted("shed_late").admission_at == "first_token"
+    assert (planted("no_priority").queue.classes, planted("no_priority").slots.batch_most) == ("one", 1.0)
+    assert (planted("batch_starved").queue.batch_aging_s, planted("batch_starved").slots.batch_most) == (3600.0, 0.0)
+    assert planted("no_drain").drain.kind == "none"
+
+
 def test_timeouts_contradict_outlives_the_patience_of_clients_but_not_the_gateways_own_total():
     limits = PolicySettings.from_config(plant(find_weaknesses(["timeouts_contradict"]), "gateway", {})["policies"])
     impatient_s = 3.0

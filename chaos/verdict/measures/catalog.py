@@ -15,6 +15,7 @@ from chaos.verdict.measures.recall import Recall
 from chaos.verdict.measures.recovery_time import RecoveryTime
 from chaos.verdict.measures.requests_running import RequestsRunning
 from chaos.verdict.measures.retry_amplification import RetryAmplification
+from chaos.verdict.measures.shed_latency import ShedLatency
 from chaos.verdict.measures.shed_ratio import ShedRatio
 from chaos.verdict.measures.side_effects import SideEffects
 from chaos.verdict.measures.stream_integrity import StreamIntegrity
@@ -26,6 +27,7 @@ MEASURES: tuple[type[Estimator], ...] = (
     SuccessRatio,
     DegradedRatio,
     ShedRatio,
+    ShedLatency,
     Ttft,
     Itl,
     E2e,

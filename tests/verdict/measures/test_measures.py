@@ -24,6 +24,7 @@ from chaos.verdict.measures.recall import Recall
 from chaos.verdict.measures.recovery_time import RecoveryTime, from_slices
 from chaos.verdict.measures.requests_running import RequestsRunning
 from chaos.verdict.measures.retry_amplification import RetryAmplification
+from chaos.verdict.measures.shed_latency import ShedLatency
 from chaos.verdict.measures.shed_ratio import ShedRatio
 from chaos.verdict.measures.stream_integrity import StreamIntegrity
 from chaos.verdict.measures.success_ratio import SuccessRatio
@@ -74,6 +75,19 @@ def test_degraded_is_counted_among_answers() -> None:
 
 def test_shed_is_shed() -> None:
     assert (estimate(ShedRatio(), HURT).value, estimate(ShedRatio(), changed(HURT, outcome="shed")).value) == (0.0, 1.0)
+
+
+def test_a_refusal_takes_from_the_intended_send_to_its_end() -> None:
+    refused = changed(HURT, outcome="shed")
+    found = estimate(ShedLatency(quantile="p90"), refused, at_most=60.0)
+    waits = [s.end_s - s.intended_s for s in HURT.samples() if INJECT <= s.intended_s < REVERT]
+    assert found.value == pytest.approx(sorted(waits)[270], abs=0.2)
+    assert found.n == 300
+
+
+def test_without_a_refusal_there_is_no_time_to_tell() -> None:
+    found = estimate(ShedLatency(), HURT, at_most=0.1)
+    assert (found.value, found.missing) == (None, "no refused requests in this window")
 
 
 def test_an_answer_that_began_must_end_whole_or_with_an_error_frame() -> None:
@@ -301,7 +315,7 @@ TOOLS = ("side_effects", "audit_gaps", "unauthorised_calls")
 
 def test_the_catalog_is_whole_and_described() -> None:
     names = "success_ratio degraded_ratio shed_ratio ttft itl e2e recall retry_amplification recovery_time event metric"
-    more = {"requests_running", "load_lateness", "stream_integrity", "output_length", *TOOLS}
+    more = {"requests_running", "load_lateness", "stream_integrity", "output_length", "shed_latency", *TOOLS}
     assert set(names.split()) | more == set(by_name())
     Catalog((), MEASURES)
     for measure in MEASURES:
