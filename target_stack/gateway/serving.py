@@ -159,7 +159,7 @@ async def _with_documents(gateway: Gateway, asked: Asked, entry: Entry | None) -
     ask = asked.turn.ask
     if not asked.retrieve:
         return {}, ask
-    known: list[float] | None = entry.vector.tolist() if entry else None
+    known: list[float] | None = list(entry.vector) if entry else None
     try:
         documents = await gateway.retrieval.documents(ask.question(), asked.call, known)
     except DependencyDown:

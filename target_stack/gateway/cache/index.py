@@ -6,14 +6,15 @@ or was evicted, so whoever follows it looks, and forgets what is gone.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+import math
+import operator
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-Vector = npt.NDArray[np.float32]
+# Plain tuples: only questions with the same telling words are compared, a handful, so a matrix library would not be
+# faster, and it would cost every process of the stack sixteen megabytes.
+Vector = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,11 @@ class Entry:
     telling: tuple[str, ...]
 
 
-def unit(numbers: Sequence[float]) -> Vector:
+def unit(numbers: Iterable[float]) -> Vector:
     """The vector at length 1; the zero vector stays as it is."""
-    vector = np.asarray(numbers, dtype=np.float32)
-    length = float(np.linalg.norm(vector))
-    return vector / np.float32(length) if length else vector
+    vector = tuple(numbers)
+    length = math.sqrt(_dot(vector, vector))
+    return tuple(number / length for number in vector) if length else vector
 
 
 class VectorIndex:
@@ -39,6 +40,7 @@ class VectorIndex:
     def __init__(self, size: int) -> None:
         self._size = size
         self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._alike: defaultdict[_Kind, dict[str, Entry]] = defaultdict(dict)
 
     def __len__(self) -> int:
         """How many there are."""
@@ -50,25 +52,36 @@ class VectorIndex:
 
     def add(self, key: str, entry: Entry) -> None:
         """Remember it, as the newest."""
-        self._entries.pop(key, None)
-        self._entries[key] = entry
+        self.forget(key)
+        self._entries[key] = self._alike[_kind(entry)][key] = entry
         if len(self._entries) > self._size:
-            self._entries.popitem(last=False)
+            self.forget(next(iter(self._entries)))
 
     def forget(self, key: str) -> None:
         """It is gone."""
-        self._entries.pop(key, None)
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return
+        kind = _kind(entry)
+        del self._alike[kind][key]
+        if not self._alike[kind]:
+            del self._alike[kind]
 
     def nearest(self, asked: Entry, least: float) -> tuple[str, float] | None:
         """The key of the nearest question that may be answered alike, and its cosine; None below `least`."""
-        keys = [key for key, entry in self._entries.items() if _comparable(entry, asked)]
-        if not keys:
-            return None
-        cosines = np.stack([self._entries[key].vector for key in keys]) @ asked.vector
-        best = int(np.argmax(cosines))
-        cosine = float(cosines[best])
-        return (keys[best], cosine) if cosine >= least else None
+        alike = self._alike.get(_kind(asked), {})
+        cosines = ((key, _dot(entry.vector, asked.vector)) for key, entry in alike.items())
+        key, cosine = max(cosines, key=operator.itemgetter(1), default=("", -math.inf))
+        return (key, cosine) if cosine >= least else None
 
 
-def _comparable(entry: Entry, asked: Entry) -> bool:
-    return (entry.scope, entry.embedder, entry.telling) == (asked.scope, asked.embedder, asked.telling)
+_Kind = tuple[str, str, tuple[str, ...]]
+
+
+def _kind(entry: Entry) -> _Kind:
+    """What two questions must share before their vectors say anything."""
+    return entry.scope, entry.embedder, entry.telling
+
+
+def _dot(one: Vector, other: Vector) -> float:
+    return math.fsum(map(operator.mul, one, other))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from target_stack.gateway.cache.index import Entry, Vector
+from target_stack.gateway.cache.index import Entry
 from target_stack.gateway.sse import Frame
 
 _VERSION = 1
@@ -33,7 +32,7 @@ class Record:
         index = entry and {
             "scope": entry.scope,
             "embedder": entry.embedder,
-            "vector": base64.b64encode(entry.vector.astype("<f4").tobytes()).decode(),
+            "vector": base64.b64encode(struct.pack(f"<{len(entry.vector)}f", *entry.vector)).decode(),
             "telling": list(entry.telling),
         }
         record: dict[str, Any] = {"version": _VERSION, "lifetime_s": self.lifetime_s, "index": index}
@@ -48,14 +47,14 @@ class Record:
             if record["version"] != _VERSION:
                 return None
             return cls(dict(record["reply"]), record["documents"], float(record["lifetime_s"]), _entry(record["index"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, struct.error):
             return None
 
 
 def _entry(index: Mapping[str, Any] | None) -> Entry | None:
     if index is None:
         return None
-    vector: Vector = np.frombuffer(base64.b64decode(index["vector"]), dtype="<f4")
+    vector = tuple(number for (number,) in struct.iter_unpack("<f", base64.b64decode(index["vector"])))
     return Entry(index["scope"], index["embedder"], vector, tuple(index["telling"]))
 
 
