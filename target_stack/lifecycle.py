@@ -1,7 +1,8 @@
 """The life of one supervised part as a state machine: `(life, event, now) -> (life, whether to start it)`.
 
     dead ── start ──► starting ── became ready ──► ready
-      ▲                  │                           │
+      ▲                  │  ▲                        │
+      │                  │  └── asked to restart ────┤
       └──────────────── died ────────────────────────┘
 
 A dead part is started again at once, unless it keeps dying young (then later and later) or somebody holds it. Events
@@ -34,6 +35,11 @@ class BecameReady:
 
 
 @dataclass(frozen=True)
+class AskedToRestart:
+    """It was told to end so that a new one can take its place; until it has, it finishes what it serves."""
+
+
+@dataclass(frozen=True)
 class Died:
     """Its first process ended, or could not be made."""
 
@@ -59,7 +65,7 @@ class Tick:
     """Time has passed."""
 
 
-Event = Begin | BecameReady | Died | Hold | Release | Tick
+Event = Begin | BecameReady | AskedToRestart | Died | Hold | Release | Tick
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,8 @@ def step(life: Life, event: Event, now: float) -> tuple[Life, bool]:
             return _started(life, now)
         case BecameReady(incarnation) if incarnation == life.incarnation and life.phase == "starting":
             return replace(life, phase="ready", was_ready=True), False
+        case AskedToRestart() if life.phase == "ready":
+            return replace(life, phase="starting"), False
         case Died(incarnation) if incarnation == life.incarnation and life.phase != "dead":
             return _died(life, now)
         case Hold(by) if by not in life.holds:

@@ -20,7 +20,7 @@ from target_stack.addresses import AddressBook
 from target_stack.children import Children, NurseryGone, members, signal_group, sweep
 from target_stack.config import Topology, admin_socket
 from target_stack.inventory import TargetView, inventory_record, write_atomic
-from target_stack.lifecycle import BecameReady, Begin, Died, Event, Hold, Life, Release, Tick, step
+from target_stack.lifecycle import AskedToRestart, BecameReady, Begin, Died, Event, Hold, Life, Release, Tick, step
 from target_stack.parts import Part, PreparationFailed, Proxy
 from target_stack.port_numbers import is_free
 from target_stack.workspace import Workspace
@@ -193,6 +193,7 @@ class Supervisor:
         """Have gateway and agents, where they run, start again and learn the new addresses."""
         for seat in self._callers:
             if seat.pid is not None:
+                self._apply(seat, AskedToRestart())
                 signal_group(seat.pid, seat.part.stop_signal)
 
     # Beginning and end.

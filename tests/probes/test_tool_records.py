@@ -40,7 +40,7 @@ class Service:
 
 
 def look(probe, service):
-    host = Host(clock=service, processes=None, network=None, http=service, redis=None, files=None)
+    host = Host(clock=service, processes=None, network=None, http=service, redis=None, postgres=None, files=None)
     return asyncio.run(probe.read(TOOLS, host))
 
 

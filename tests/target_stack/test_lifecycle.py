@@ -12,6 +12,7 @@ from target_stack.lifecycle import (
     HOPELESS_DEATHS,
     LONGEST_BACKOFF_S,
     YOUNG_S,
+    AskedToRestart,
     BecameReady,
     Begin,
     Died,
@@ -43,6 +44,18 @@ def test_a_part_begins_once():
 def test_a_part_that_serves_is_ready():
     life, _ = played((0.0, Begin()), (0.1, BecameReady(1)))
     assert life.state == "ready"
+
+
+def test_a_part_that_was_asked_to_restart_is_not_ready_until_its_successor_is():
+    life, starts = played((0.0, Begin()), (0.1, BecameReady(1)), (5.0, AskedToRestart()))
+    assert (life.state, starts) == ("starting", [0.0])
+    after, started = step(life, Died(1), 6.0)
+    assert (after.state, after.incarnation, started) == ("starting", 2, True)
+
+
+def test_a_part_that_is_dead_is_not_asked_to_restart():
+    held = ((0.0, Begin()), (0.1, BecameReady(1)), (5.0, Hold("a")), (6.0, Died(1)))
+    assert played(*held, (7.0, AskedToRestart())) == played(*held)
 
 
 def test_a_death_after_a_long_life_is_mended_at_once():
@@ -119,6 +132,7 @@ def test_a_part_that_was_never_ready_and_dies_young_each_time_is_hopeless():
 EVENTS = st.one_of(
     st.just(Begin()),
     st.just(Tick()),
+    st.just(AskedToRestart()),
     st.builds(BecameReady, st.integers(0, 4)),
     st.builds(Died, st.integers(0, 4)),
     st.builds(Hold, st.sampled_from("ab")),

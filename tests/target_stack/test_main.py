@@ -16,7 +16,7 @@ def test_the_weaknesses_are_listed_as_json(capsys):
 
 
 def test_an_unknown_weakness_ends_with_64_and_the_nearest_name(tmp_path, capsys):
-    assert main(["--state-dir", str(tmp_path), "--weakness", "retries"]) == 64
+    assert main(["--state-dir", str(tmp_path), "--weakness", "retries_without_budgets"]) == 64
     assert "did you mean 'retries_without_budget'?" in capsys.readouterr().err
 
 

@@ -249,7 +249,7 @@ def test_an_edge_whose_port_was_taken_meanwhile_moves_and_the_gateway_learns_it(
     assert after["via"] != before["via"]
     gateway = f"http://{stack.target('gateway')['via']}"
     reply = httpx.post(f"{gateway}/v1/tools/order_status", json={"order": "B-1001"}, timeout=5)
-    assert reply.json()["status"] == "shipped"
+    assert reply.json().get("status") == "shipped", reply.text
 
 
 def test_an_unknown_target_cannot_be_held(stack):

@@ -61,7 +61,7 @@ async def test_a_stream_that_is_cut_ends_with_an_error_frame_and_no_done(serve: 
 
 async def test_who_has_seen_nothing_yet_gets_a_503_to_try_elsewhere(serve: Any, sse: Any) -> None:
     limits = {"total_s": 60.0, "per_try_s": 60.0, "first_token_s": 30.0}
-    async with serve(drain=RULES, deadline=limits) as stack:
+    async with serve(drain=RULES, deadline=limits, breaker={"permit_lease_s": 60.0}) as stack:
         stack.a.script = stack.b.script = (20.0, sse.frame("Hello", "stop"), sse.DONE)
         cut = asyncio.create_task(stack.chat())
         await stack.until(lambda: stack.gateway.admission.in_flight)
