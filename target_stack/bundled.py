@@ -19,10 +19,10 @@ from target_stack.addresses import AddressBook
 from target_stack.cache.part import Valkey
 from target_stack.cache.server import ValkeyServer
 from target_stack.cache.server import find_installation as find_valkey
+from target_stack.cache_folder import cache_folder
 from target_stack.children import Children
 from target_stack.config import TargetSpec, Topology, component_config
 from target_stack.control import open_control
-from target_stack.embedder.cache_folder import cache_folder
 from target_stack.parts import Component, Part, Postgres, Proxy
 from target_stack.process import Account
 from target_stack.supervisor import Seat, Supervisor
@@ -79,7 +79,8 @@ class Builder:
         match target.component:
             case "postgres":
                 cluster = Cluster(self._reachable(find_installation()), self.workspace.folder(target.name, account))
-                return Postgres(target.name, cluster, account, self.children, self._vectors, log)
+                caches = cache_folder(os.environ)
+                return Postgres(target.name, cluster, account, self.children, self._vectors, caches, log)
             case "valkey":
                 server = ValkeyServer(self._reachable(find_valkey()), self.workspace.folder(target.name, account))
                 return Valkey(target.name, server, account, log)

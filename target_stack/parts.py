@@ -26,6 +26,7 @@ from target_stack.fixtures import read_documents
 from target_stack.process import Account
 from target_stack.vector_store.cluster import Cluster, drop_shared_memory
 from target_stack.vector_store.store import Vectors, fill, finds_itself
+from target_stack.vector_store.template import archive_of, pack, unpack
 
 CHECK_TIMEOUT_S = 1.0
 _FILL_TIMEOUT_S = 5.0
@@ -106,8 +107,8 @@ class Component:
 
 @dataclass
 class Postgres:
-    """A real PostgreSQL. Its first start makes the cluster, its first readiness check loads the documents with the
-    embedder's `vectors` for them.
+    """A real PostgreSQL. Its first start makes the cluster, from a copy in `caches` if there is one; its first
+    readiness check loads the documents with the embedder's `vectors` for them.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Postgres:
     account: Account | None
     children: Children
     vectors: Vectors
+    caches: Path
     log: Path
     stop_signal: int = signal.SIGINT  # "fast": SIGTERM would wait for every client to leave
 
@@ -125,11 +127,19 @@ class Postgres:
     async def job(self, port: int) -> Mapping[str, Any]:
         """Make the cluster if it is not there, then serve it."""
         if not self.cluster.is_made():
-            pid = await self.children.start(self._order(self.cluster.initdb(), " initdb"))
-            if await self.children.end_of(pid) != 0:
-                raise PreparationFailed(f"initdb failed; see {self.log}")
+            await self._make()
             self.cluster.mark_made()
         return self._order(self.cluster.serve(port))
+
+    async def _make(self) -> None:
+        command, data = self.cluster.initdb(), self.cluster.data
+        archive = archive_of(command, self.caches)
+        if await asyncio.to_thread(unpack, archive, data, self.account):
+            return
+        pid = await self.children.start(self._order(command, " initdb"))
+        if await self.children.end_of(pid) != 0:
+            raise PreparationFailed(f"initdb failed; see {self.log}")
+        await asyncio.to_thread(pack, data, archive)
 
     async def serves(self, address: str) -> bool:
         """A real search finds what it must."""

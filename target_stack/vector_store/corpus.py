@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from target_stack.embedder.cache_folder import keep, look_up
+from target_stack.cache_folder import keep, look_up
 
 _TEXTS_AT_ONCE = 16
 _TIMEOUT = aiohttp.ClientTimeout(5.0)

@@ -16,7 +16,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from target_stack.embedder.cache_folder import cache_folder, cached
+from target_stack.cache_folder import cache_folder, cached
 from target_stack.embedder.embedding import Embedded
 from target_stack.embedder.minilm import graph_version
 from target_stack.embedder.minilm.weights import NAME, WEIGHTS, Header, read_header
