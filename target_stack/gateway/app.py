@@ -119,7 +119,7 @@ async def _rag(request: web.Request) -> web.StreamResponse:
 
 async def _read_ask(request: web.Request) -> tuple[Call, ChatRequest]:
     config = request.app[GATEWAY].config
-    ask = chat_request(await request.read(), config.model)
+    ask = chat_request(await request.read(), config.model).in_form(config.policies.prompt)
     return _begin(request, config.policies.deadline.total_s, ask.work()), ask
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from target_stack.gateway.errors import bad_request
 from target_stack.gateway.policies.deadline import HEADER, asked_ms
+from target_stack.gateway.policies.prompt_form import PromptSettings, in_form
 from target_stack.gateway.policies.queue import Priority
 from target_stack.gateway.policies.release import Release
 from target_stack.gateway.prompts import FIRST_CODE, RAG_SYSTEM
@@ -59,6 +60,10 @@ class ChatRequest:
         said = release.config.said
         fields = {**self.fields, **_defaults(self.fields, said)} if said else self.fields
         return replace(self, fields=fields, code=release.code, model=model)
+
+    def in_form(self, settings: PromptSettings) -> ChatRequest:
+        """The same request with its messages in the one form that engines know again."""
+        return replace(self, fields={**self.fields, "messages": in_form(settings, self.fields["messages"])})
 
     def work(self) -> int:
         """Tokens it may cost an engine at most: those of the prompt (some four characters each) and of the answers."""

@@ -26,6 +26,7 @@ from target_stack.gateway.errors import GatewayError, bad_request
 from target_stack.gateway.fallback import Answer
 from target_stack.gateway.policies.caching import HEADER, Identity, Use, identity_of, use_of
 from target_stack.gateway.policies.deadline import Deadline
+from target_stack.gateway.policies.prompt_form import in_order
 from target_stack.gateway.releases import HEADER as RELEASE_HEADER
 from target_stack.gateway.releases import Turn
 from target_stack.gateway.requests import ChatRequest
@@ -164,7 +165,8 @@ async def _with_documents(gateway: Gateway, asked: Asked, entry: Entry | None) -
         documents = await gateway.retrieval.documents(ask.question(), asked.call, known)
     except DependencyDown:
         return {"x-degraded": "no_retrieval"}, ask
-    return {"x-documents": ",".join(name for name, _ in documents)}, ask.with_context(documents)
+    shown = in_order(gateway.config.policies.prompt, documents)
+    return {"x-documents": ",".join(name for name, _ in documents)}, ask.with_context(shown)
 
 
 async def _first_answer(gateway: Gateway, asked: Asked, ask: ChatRequest) -> tuple[Answer, tuple[str, ...]]:

@@ -20,6 +20,7 @@ from target_stack.gateway.policies.canary import CanarySettings
 from target_stack.gateway.policies.hedge import HedgeSettings
 from target_stack.gateway.policies.limiter import LimiterSettings
 from target_stack.gateway.policies.observing import LogSettings, RecallSettings
+from target_stack.gateway.policies.prompt_form import PromptSettings
 from target_stack.gateway.policies.queue import QueueSettings
 from target_stack.gateway.policies.release import ReleaseSettings
 from target_stack.gateway.policies.retry_classes import RetrySettings
@@ -163,6 +164,7 @@ class PolicySettings:
     tool_key: ToolKey = "per_request"
     cache: CacheSettings = field(default_factory=CacheSettings)
     single_flight: SingleFlightSettings = field(default_factory=SingleFlightSettings)
+    prompt: PromptSettings = field(default_factory=PromptSettings)
     side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
     drain: DrainSettings = field(default_factory=DrainSettings)
