@@ -84,6 +84,19 @@ ConnectResult = Literal["accepted", "refused", "timeout", "unreachable"]
 Wire = Literal["http", "postgres", "redis"]
 
 
+@dataclass(frozen=True)
+class Exchanged:
+    """How a longer talk on one connection went. `received` counts the bytes that came, `took_s` from the question on.
+
+    whole: all was answered; broken: the connection ended inside; silent: nothing more came in time; none: there was no
+    connection, or no answer of this wire.
+    """
+
+    ending: Literal["whole", "broken", "silent", "none"]
+    received: int
+    took_s: float
+
+
 class Network(Protocol):
     """TCP as an outside observer. Addresses are `host:port`."""
 
@@ -95,6 +108,10 @@ class Network(Protocol):
         """Seconds for one smallest question and answer of the given wire (`GET /ping`, Postgres SSLRequest, Redis PING)
         on a connection opened before the clock starts; None when no answer came in time or the connection broke.
         """
+        ...
+
+    async def exchange(self, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
+        """Ask on one connection, again and again, until `size` bytes and more have gone each way."""
         ...
 
 

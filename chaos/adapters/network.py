@@ -8,10 +8,13 @@ import struct
 import time
 from collections.abc import AsyncIterator
 
-from chaos.ports import ConnectResult, Wire
+from chaos.adapters.talk import Talk
+from chaos.ports import ConnectResult, Exchanged, Wire
 
 # PostgreSQL protocol, "SSLRequest": length 8, code 80877103; the server answers with the single byte S or N.
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+
+_NO_TALK = Exchanged("none", 0, 0.0)
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -45,6 +48,21 @@ class TcpNetwork:
                 return time.monotonic() - asked_at if answered else None
         except (OSError, EOFError, asyncio.LimitOverrunError):
             return None
+
+    async def exchange(self, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
+        """As the port says. What came before the connection broke or fell silent counts."""
+        talk: Talk | None = None
+        try:
+            async with asyncio.timeout(timeout_s), _connection(address) as (reader, writer):
+                talk = Talk(reader, writer)
+                await talk.hold(wire, address, size)
+                return talk.ended("whole")
+        except TimeoutError:
+            return talk.ended("silent") if talk else _NO_TALK
+        except (OSError, EOFError):
+            return talk.ended("broken") if talk else _NO_TALK
+        except ValueError:
+            return _NO_TALK
 
 
 def _question(wire: Wire, address: str) -> bytes:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from chaos.adapters.network import split_address
+from chaos.adapters.pgwire import STARTUP, messages, query
 from chaos.ports import PostgresRefused, Rows
-
-_VERSION = 3 << 16
-_STARTUP = b"user\0postgres\0database\0postgres\0application_name\0brownout\0\0"
-_MESSAGE_BYTES_MAX = 1 << 24
 
 
 class PostgresCalls:
@@ -26,10 +23,9 @@ class PostgresCalls:
         async with asyncio.timeout(timeout_s):
             reader, writer = await asyncio.open_connection(*split_address(address))
             try:
-                writer.write(struct.pack("!II", len(_STARTUP) + 8, _VERSION) + _STARTUP)
+                writer.write(STARTUP)
                 await _results(reader)
-                query = ";".join(statements).encode() + b"\0"
-                writer.write(b"Q" + struct.pack("!I", len(query) + 4) + query)
+                writer.write(query(";".join(statements)))
                 return await _results(reader)
             except (EOFError, struct.error, ValueError) as problem:
                 raise ConnectionError(f"{address} broke off or spoke another protocol") from problem
@@ -41,7 +37,7 @@ async def _results(reader: asyncio.StreamReader) -> tuple[Rows, ...]:
     """Rows of every statement up to `ready for query`. Raises PostgresRefused."""
     results: list[Rows] = []
     rows: list[tuple[str | None, ...]] = []
-    async for kind, body in _messages(reader):
+    async for kind, body in messages(reader):
         match kind:
             case b"D":
                 rows.append(_row(body))
@@ -53,16 +49,6 @@ async def _results(reader: asyncio.StreamReader) -> tuple[Rows, ...]:
             case b"R" if body[:4] != b"\0\0\0\0":
                 raise PostgresRefused("28000", "the server asks for a password")
     return tuple(results)
-
-
-async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[tuple[bytes, bytes]]:
-    kind = b""
-    while kind != b"Z":
-        head = await reader.readexactly(5)
-        kind, size = head[:1], struct.unpack("!I", head[1:])[0]
-        if not 4 <= size <= _MESSAGE_BYTES_MAX:
-            raise ValueError(f"a message of {size} bytes")
-        yield kind, await reader.readexactly(size - 4)
 
 
 def _row(body: bytes) -> tuple[str | None, ...]:

@@ -13,17 +13,30 @@ from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
+from chaos.faults.http_body import HttpBody
+from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
+from chaos.faults.net_limit import NetLimit
+from chaos.faults.net_reset import NetReset
+from chaos.faults.net_slicer import NetSlicer
+from chaos.faults.net_timeout import NetTimeout
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
 from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_drop_done import StreamDropDone
+from chaos.faults.stream_duplicate import StreamDuplicate
+from chaos.faults.stream_error_frame import StreamErrorFrame
+from chaos.faults.stream_garble import StreamGarble
+from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
+from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
 from chaos.faults.vector_store_empty import VectorStoreEmpty
 
 FAULTS: tuple[type[Fault], ...] = (
@@ -34,17 +47,30 @@ FAULTS: tuple[type[Fault], ...] = (
     GpuMemoryPressure,
     GpuThrottle,
     GpuXid,
+    HttpBody,
+    HttpDelay,
     HttpReset,
     HttpStatus,
+    NetBandwidth,
     NetDown,
     NetLatency,
+    NetLimit,
+    NetReset,
+    NetSlicer,
+    NetTimeout,
     NodeLoss,
     Noop,
     ProcessKill,
     ProcessStall,
     ReleaseCanary,
     StreamCut,
+    StreamDropDone,
+    StreamDuplicate,
+    StreamErrorFrame,
+    StreamGarble,
+    StreamSlowFirst,
     StreamStall,
+    StreamTruncateToolCall,
     VectorStoreEmpty,
 )
 

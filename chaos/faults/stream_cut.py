@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from chaos.faults.fault import Sighting, Undo
-from chaos.faults.grips import streams, toxics
-from chaos.faults.grips.grip import grips_in, without_proxy
-from chaos.faults.grips.sightings import every_one
-from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.faults.grips import streams
+from chaos.faults.grips.choosing import by_model, by_path, by_trace, matching, share_of
+from chaos.faults.grips.one_toxic import Toxic
+from chaos.faults.grips.streams import StreamFault
 from chaos.settings import setting
 from chaos.units import Ratio
 
-_CUT: frozenset[streams.Ending] = frozenset({"broken", "truncated", "failed"})
-
 
 @dataclass(frozen=True)
-class StreamCut:
+class StreamCut(StreamFault):
     """Cuts token streams in the fault proxy before a target."""
 
     kind: ClassVar[str] = "stream_cut"
@@ -27,6 +23,7 @@ class StreamCut:
     observer: ClassVar[str] = (
         "the observer's own stream through the edge breaks off, a direct one is whole, and the proxy has counted hits"
     )
+    endings: ClassVar[frozenset[streams.Ending]] = frozenset({"broken", "truncated", "failed"})
 
     after_events: int = setting("events that pass first; 0 cuts before the first token", default=4, least=0, most=500)
     ending: Literal["close", "reset", "clean", "error"] = setting(
@@ -34,38 +31,14 @@ class StreamCut:
         "error says that the engine has died, and then [DONE], as vLLM does",
         default="close",
     )
-    share: Ratio = setting("share of the streams that are cut", default=Ratio(1))
-    path: str | None = setting("only requests whose path begins so; default all", default=None)
+    share: Ratio = share_of("the streams that are cut")
+    path: str | None = by_path()
+    model: str | None = by_model()
+    trace: str | None = by_trace()
 
-    def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
-        """A target needs a proxy before it and streams to cut."""
-        return (*without_proxy(targets), *streams.not_streaming(targets))
-
-    async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
-        """Choose the toxic's name and learn what to ask for. Raises CannotInject."""
-        undo = await toxics.prepared(self.kind, targets, host)
-        models = {target.name: await streams.served_model(target, host) for target in targets}
-        return {**undo, "after_events": self.after_events, "models": models}
-
-    async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
-        """Add the toxic to each edge. Raises CannotInject."""
-        del targets
-        attributes = {"after_events": self.after_events, "match_path": self.path}
+    def toxic(self) -> Toxic:
+        """`error` has a toxic of its own."""
+        attributes = {"after_events": self.after_events, **matching(self.path, self.model, self.trace)}
         if self.ending == "error":
-            await toxics.put(undo, "sse_error_frame", float(self.share), attributes, host)
-        else:
-            await toxics.put(undo, "sse_cut", float(self.share), {**attributes, "ending": self.ending}, host)
-
-    async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """A stream of the observer's own breaks off at each edge."""
-        del targets
-        return await every_one(streams.seen_ending(grip, undo, _CUT, host) for grip in grips_in(undo))
-
-    async def revert(self, undo: Undo, host: Host) -> None:
-        """Remove the toxic from each edge. Raises RevertFailed."""
-        await toxics.take_away(undo, host)
-
-    async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """The toxic is absent and a stream is whole at each edge."""
-        del targets
-        return await every_one(streams.seen_whole(grip, undo, host) for grip in grips_in(undo))
+            return Toxic("sse_error_frame", attributes, float(self.share))
+        return Toxic("sse_cut", {**attributes, "ending": self.ending}, float(self.share))

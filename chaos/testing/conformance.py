@@ -52,6 +52,13 @@ async def check_fault(
         await checker.cut_off(cut_at, after_effect=True)
 
 
+async def check_negative_control(fault: Fault, targets: Targets, host: Host, *, within_s: float = 5.0) -> None:
+    """Watch a fault that is prepared and never injected: its observer must not confirm it. Raises ContractBroken."""
+    undo = await fault.prepare(targets, host)
+    seen = await look_until_seen(lambda: fault.confirm(targets, undo, host), host.clock, within_s=within_s)
+    _demand(not seen.seen, f"confirm() stays false when nothing was injected: {seen.what}")
+
+
 async def check_probe(probe: Probe, target: Target, host: Host) -> None:
     """Hold a probe to its contract where it can read and where nothing answers. Raises ContractBroken."""
     _demand(probe.applies_to(target) is True, "applies_to() is true for the target of the check")

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from chaos.inventory import Target
-from chaos.ports import ConnectResult, Host, HttpReply, Wire
+from chaos.ports import ConnectResult, Exchanged, Host, HttpReply, Wire
 from chaos.testing.clock import VirtualClock
 from chaos.testing.devices import FakeDevices
 from chaos.testing.postgres import FakePostgres
@@ -24,9 +24,10 @@ from chaos.testing.recording import Recording
 from chaos.testing.redis import FakeRedis
 from chaos.testing.releases import FakeReleases
 from chaos.testing.serving import FakeServing
-from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
+from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
 
 ROUND_TRIP_S = 0.0005
+_FATAL = ("timeout", "reset_peer")
 
 
 class InMemoryFiles:
@@ -84,8 +85,28 @@ class InMemoryNetwork:
         owner = self._owner(listener.upstream if listener else address)
         needs_s = ROUND_TRIP_S + delay_s
         answers = owner is not None and self._runs(owner) and owner.record.wire == wire
+        if listener:
+            self._proxy.touch(listener)
+            answers = answers and not any(listener.of(kind) for kind in _FATAL)
         await asyncio.sleep(min(needs_s, timeout_s) if answers else timeout_s)
         return needs_s if answers and needs_s <= timeout_s else None
+
+    async def exchange(self, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
+        """A talk through all the toxics of the edge."""
+        if await self.connect(address, timeout_s) != "accepted":
+            return Exchanged("none", 0, 0.0)
+        listener = self._proxy.at(address)
+        owner = self._owner(listener.upstream if listener else address)
+        needs_s = ROUND_TRIP_S + (listener.added_s(size) if listener else 0.0)
+        ended = _ended(listener, size) if listener else None
+        if listener:
+            self._proxy.touch(listener)
+        if owner is None or not self._runs(owner) or owner.record.wire != wire or ended == "silent":
+            needs_s, ended = timeout_s, "silent"
+        await asyncio.sleep(min(needs_s, timeout_s))
+        if ended:
+            return Exchanged(ended, 0, needs_s)
+        return Exchanged("whole", size, needs_s) if needs_s <= timeout_s else Exchanged("silent", 0, timeout_s)
 
     def _owner(self, address: str) -> FakeTarget | None:
         return next((one for one in self._supervisor.targets.values() if one.record.address == address), None)
@@ -93,6 +114,14 @@ class InMemoryNetwork:
     def _runs(self, target: FakeTarget) -> bool:
         first = self._processes.identify(target.record.pids[0])
         return first is not None and self._processes.state(first) != "T"
+
+
+def _ended(listener: FakeListener, size: int) -> Literal["silent", "broken"] | None:
+    """How its toxics end a talk of so many bytes, if they do."""
+    if listener.of("timeout"):
+        return "silent"
+    limited = any(each["bytes"] < size for each in listener.of("limit_data"))
+    return "broken" if limited or listener.of("reset_peer") else None
 
 
 class InMemoryHttp:

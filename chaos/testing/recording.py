@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from chaos.ports import (
     Clock,
     ConnectResult,
+    Exchanged,
     Files,
     Host,
     Http,
@@ -33,7 +34,7 @@ from chaos.ports import (
 
 T = TypeVar("T")
 _LOOKING = ("GET", "HEAD")
-_QUESTION = "/v1/completions"  # asking a model for some tokens alters nothing
+_QUESTIONS = ("/v1/completions", "/v1/chat/completions")  # asking a model for some tokens alters nothing
 _REDIS_LOOKS = ("PING", "INFO", "SELECT", "EXISTS", "DBSIZE", "SCAN")
 
 
@@ -156,6 +157,10 @@ class _RecordedNetwork:
         what = f"round trip {address}"
         return await self.recording.wait(what, lambda: self.inner.round_trip(address, wire, timeout_s))
 
+    async def exchange(self, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
+        what = f"exchange {size} bytes with {address}"
+        return await self.recording.wait(what, lambda: self.inner.exchange(address, wire, size, timeout_s))
+
 
 @dataclass(frozen=True)
 class _RecordedHttp:
@@ -170,7 +175,7 @@ class _RecordedHttp:
 
 
 def _alters(method: str, url: str) -> bool:
-    return method not in _LOOKING and not url.partition("?")[0].endswith(_QUESTION)
+    return method not in _LOOKING and not url.partition("?")[0].endswith(_QUESTIONS)
 
 
 @dataclass(frozen=True)

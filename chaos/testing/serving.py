@@ -6,22 +6,17 @@ The toxics that know HTTP act here as the real proxy's do on a request that name
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from chaos.ports import HttpReply
 from chaos.testing.devices import FakeDevices
+from chaos.testing.harmed import BODIES, DONE, call, event, harmed, late_s, lost
 from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable, reply
 
 MODEL = "brownout-chat"
 TOKEN_S = 0.01
-DIED = 'data: {"error": {"message": "EngineCore died", "code": 500}}\n\n'
-
-
-def _lost(word: str) -> HttpReply:
-    return HttpReply(status=0, body="", headers={}, error=word)
 
 
 class FakeServing:
@@ -44,9 +39,11 @@ class FakeServing:
         if owner is None:
             return None
         if listener and (self._proxy.absent or not listener.enabled):
-            return _lost("refused: nobody listens")
+            return lost("refused: nobody listens")
         if not self._supervisor.alive(owner):
-            return _lost("broken: closed without an answer" if listener else "refused: nobody listens")
+            return lost("broken: closed without an answer" if listener else "refused: nobody listens")
+        if listener and (gone := await self._ended(listener, timeout_s)):
+            return gone
         toxic = self._acting(listener, parse_qs(parts.query).get("brownout-observer", [""])[0]) if listener else None
         return await self._serve(owner, f"{method} {parts.path}", body, toxic, timeout_s)
 
@@ -56,37 +53,44 @@ class FakeServing:
         kind, attributes = (toxic["type"], toxic["attributes"]) if toxic else ("", {})
         if kind == "http_status":
             return reply(attributes["status"], {"error": {"code": attributes["status"]}})
+        if kind == "http_body":
+            return HttpReply(200, BODIES[attributes["body"]], {})
+        await asyncio.sleep(min(late_s(kind, attributes), timeout_s))
+        if late_s(kind, attributes) > timeout_s:
+            return lost("timeout: late")
         if any(self._processes.state(each) == "T" for each in map(self._processes.identify, owner.record.pids) if each):
             await asyncio.sleep(timeout_s)
-            return _lost("timeout: frozen")
+            return lost("timeout: frozen")
         if what in ("GET /ping", "GET /health"):
             return reply(200)
         if what == "GET /metrics":
-            return _lost("broken: reset by peer") if kind == "http_reset_mid_body" else reply(200, {"up": 1})
+            return lost("broken: reset by peer") if kind == "http_reset_mid_body" else reply(200, {"up": 1})
         if what == "GET /v1/models":
             return reply(200, {"data": [{"id": MODEL}]})
-        if what != "POST /v1/completions":
+        if what not in ("POST /v1/completions", "POST /v1/chat/completions"):
             return reply(404, {"error": f"no such route: {what}"})
         if self._devices.lost(owner.record.name):
             return reply(500, {"error": {"code": 500}})
         if self._devices.hung(owner.record.name):
             await asyncio.sleep(timeout_s)
-            return _lost("timeout: the GPU hangs")
-        return await self._stream(int(body["max_tokens"]), kind, attributes, timeout_s)
-
-    async def _stream(self, tokens: int, kind: str, attributes: Mapping[str, Any], timeout_s: float) -> HttpReply:
-        events = [f"data: {json.dumps({'n': n})}\n\n" for n in range(tokens)] + ["data: [DONE]\n\n"]
+            return lost("timeout: the GPU hangs")
+        tokens = int(body["max_tokens"])
+        events = (
+            [call('{"city": '), call('"Reykjavik"}')] if "tools" in body else [event({"n": n}) for n in range(tokens)]
+        )
         if kind == "sse_stall":
             await asyncio.sleep(timeout_s)
-            return _lost("timeout: silence")
-        await asyncio.sleep(min(timeout_s, tokens * TOKEN_S))
-        if kind == "sse_error_frame":
-            return HttpReply(200, "".join([*events[: attributes["after_events"]], DIED, events[-1]]), {})
-        if kind != "sse_cut":
-            return HttpReply(200, "".join(events), {})
-        if attributes["ending"] != "clean":
-            return _lost("broken: incomplete read")
-        return HttpReply(200, "".join(events[: attributes["after_events"]]), {})
+            return lost("timeout: silence")
+        await asyncio.sleep(min(timeout_s, len(events) * TOKEN_S))
+        return harmed([*events, DONE], kind, attributes)
+
+    async def _ended(self, listener: FakeListener, timeout_s: float) -> HttpReply | None:
+        """What toxics that know nothing of HTTP make of a call, where that is its end."""
+        self._proxy.touch(listener)
+        if listener.of("timeout"):
+            await asyncio.sleep(timeout_s)
+            return lost("timeout: swallowed")
+        return lost("broken: reset by peer") if listener.of("reset_peer") else None
 
     def _acting(self, listener: FakeListener, observed: str) -> Mapping[str, Any] | None:
         """The toxic that an observer names, which then counts a hit."""

@@ -17,6 +17,7 @@ from typing import Any
 from chaos.inventory import Target
 from chaos.ports import HttpReply, ProcessId, ProcessState
 
+_KNOW_HTTP = ("http_", "sse_")
 _DEADLY = (signals.SIGKILL, signals.SIGTERM, signals.SIGINT)
 
 
@@ -182,6 +183,16 @@ class FakeListener:
         delays_ms = [float(t["attributes"]["latency"]) for t in self.toxics if t["type"] == "latency"]
         return sum(delays_ms) / 1000
 
+    def of(self, kind: str) -> list[Mapping[str, Any]]:
+        """The attributes of its toxics of a kind."""
+        return [toxic["attributes"] for toxic in self.toxics if toxic["type"] == kind]
+
+    def added_s(self, size: int) -> float:
+        """What its toxics add to a talk of so many bytes."""
+        narrow_s = sum(size / 1000 / float(each["rate"]) for each in self.of("bandwidth"))
+        sliced_s = sum(size * float(each["delay"]) / 1e6 / float(each["average_size"]) for each in self.of("slicer"))
+        return self.delay_s + narrow_s + sliced_s
+
     def to_json(self) -> dict[str, Any]:
         """As the contract shows a proxy."""
         return dataclasses.asdict(self)
@@ -204,6 +215,10 @@ class FakeProxy:
     def at(self, address: str) -> FakeListener | None:
         """The listener of this address."""
         return next((one for one in self.listeners.values() if one.listen == address), None)
+
+    def touch(self, listener: FakeListener) -> None:
+        """Bytes have passed: each toxic that knows nothing of requests counts a connection."""
+        self.hits.update((listener.name, t["name"]) for t in listener.toxics if not t["type"].startswith(_KNOW_HTTP))
 
     def answer(self, method: str, route: str, body: Any) -> HttpReply:
         """Routes under /proxies/{name}, status codes as in the contract; and the count of what toxics have hit."""

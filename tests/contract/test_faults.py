@@ -13,24 +13,50 @@ from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
+from chaos.faults.http_body import HttpBody
+from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
+from chaos.faults.net_limit import NetLimit
+from chaos.faults.net_reset import NetReset
+from chaos.faults.net_slicer import NetSlicer
+from chaos.faults.net_timeout import NetTimeout
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
 from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_drop_done import StreamDropDone
+from chaos.faults.stream_duplicate import StreamDuplicate
+from chaos.faults.stream_error_frame import StreamErrorFrame
+from chaos.faults.stream_garble import StreamGarble
+from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
+from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
 from chaos.faults.vector_store_empty import VectorStoreEmpty
 from chaos.settings import settings_of
 from chaos.testing.clock import run_virtual
-from chaos.testing.conformance import check_fault
+from chaos.testing.conformance import check_fault, check_negative_control
 from chaos.testing.host import InMemoryHost
-from chaos.units import Duration, Ratio
+from chaos.units import Duration, Ratio, Size
 
+EDGES: tuple[Fault, ...] = (
+    NetBandwidth(rate=Size(1000)),
+    NetBandwidth(rate=Size(500_000), direction="upstream"),
+    NetLimit(after=Size(0)),
+    NetLimit(after=Size(65_536), direction="upstream"),
+    NetReset(),
+    NetReset(after=Duration(2), direction="upstream"),
+    NetSlicer(),
+    NetSlicer(piece=Size(1), pause=Duration(10), direction="upstream"),
+    NetSlicer(piece=Size(1400), variation=Size(700), pause=Duration(0.005)),
+    NetTimeout(),
+    NetTimeout(close_after=Duration(0.1), direction="upstream"),
+)
 EXAMPLES: tuple[Fault, ...] = (
     Noop(),
     ProcessKill(),
@@ -41,6 +67,12 @@ EXAMPLES: tuple[Fault, ...] = (
     NetLatency(latency=Duration(0.15)),
     NetLatency(latency=Duration(0.4), jitter=Duration(0.4), direction="upstream"),
     NetDown(),
+    *EDGES,
+    HttpBody(),
+    HttpBody(body="html", path="/v1/"),
+    HttpBody(body="broken_json", share=Ratio(0.1), trace="0af7651916cd43dd8448eb211c80319c"),
+    HttpDelay(delay=Duration(0.05)),
+    HttpDelay(delay=Duration(60), share=Ratio(0.1)),
     HttpReset(),
     HttpReset(after_bytes=1, share=Ratio(0.1), path="/mcp"),
     HttpStatus(),
@@ -58,6 +90,18 @@ EXAMPLES: tuple[Fault, ...] = (
     StreamCut(ending="error"),
     StreamStall(),
     StreamStall(after_events=0, share=Ratio(0.2)),
+    StreamDropDone(),
+    StreamDropDone(share=Ratio(0.1), model="brownout-chat"),
+    StreamDuplicate(),
+    StreamDuplicate(after_events=0, share=Ratio(0.1)),
+    StreamErrorFrame(),
+    StreamErrorFrame(after_events=0, share=Ratio(0.1)),
+    StreamGarble(),
+    StreamGarble(after_events=0, share=Ratio(0.1)),
+    StreamSlowFirst(delay=Duration(0.1)),
+    StreamSlowFirst(delay=Duration(60), share=Ratio(0.1)),
+    StreamTruncateToolCall(),
+    StreamTruncateToolCall(keep_chars=0, share=Ratio(0.1)),
     CacheFlush(),
     VectorStoreEmpty(),
 )
@@ -88,7 +132,9 @@ def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_
 
 @pytest.mark.parametrize("wire", ["postgres", "redis"])
 @pytest.mark.parametrize(
-    "fault", [ProcessKill(), ProcessStall(), NodeLoss(), NetLatency(latency=Duration(0.15)), NetDown()], ids=repr
+    "fault",
+    [ProcessKill(), ProcessStall(), NodeLoss(), NetLatency(latency=Duration(0.15)), NetDown(), *EDGES],
+    ids=repr,
 )
 def test_processes_and_edges_of_a_database_are_harmed_like_any_other(fault: Fault, wire: str) -> None:
     _check(fault, targets=1, wire=wire)
@@ -105,6 +151,23 @@ def test_a_canary_keeps_the_contract_of_harm_that_the_stack_may_end_itself(fault
         world = InMemoryHost()
         gateways = tuple(world.add_gateway(f"gateway-{number}") for number in range(targets))
         await check_fault(fault, gateways, world.host, lasting=False)
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("fault", [*EXAMPLES, *RELEASES], ids=repr)
+def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> None:
+    """The negative control: the injection is left out, and the observer looks for as long as a harm may take to show."""
+
+    async def main() -> None:
+        world = InMemoryHost()
+        wire = WIRES.get(type(fault), "http")
+        target = (
+            world.add_gateway()
+            if isinstance(fault, ReleaseCanary)
+            else world.add_target("engine-a", node="gpu-node-1", processes=2, wire=wire)
+        )
+        await check_negative_control(fault, (target,), world.host)
 
     run_virtual(main)
 

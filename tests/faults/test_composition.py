@@ -8,18 +8,25 @@ import json
 import pytest
 
 from chaos.faults.fault import Fault, RevertFailed
+from chaos.faults.http_body import HttpBody
+from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
+from chaos.faults.net_reset import NetReset
+from chaos.faults.net_slicer import NetSlicer
+from chaos.faults.net_timeout import NetTimeout
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
 from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_duplicate import StreamDuplicate
 from chaos.faults.stream_stall import StreamStall
 from chaos.ports import HttpReply
 from chaos.testing.clock import run_virtual
 from chaos.testing.host import InMemoryHost
-from chaos.units import Duration
+from chaos.units import Duration, Size
 
 SLOW = NetLatency(latency=Duration(0.1))
 EDGES: tuple[Fault, ...] = (NetDown(), SLOW)
@@ -35,6 +42,11 @@ PAIRS: list[tuple[Fault, Fault]] = [
     (STATUS, CUT),
     (STATUS, NetDown()),
     (STALL, NodeLoss()),
+    (SLOW, NetTimeout()),
+    (NetTimeout(), NetReset()),
+    (NetBandwidth(rate=Size(1000)), NetSlicer()),
+    (HttpBody(), HttpDelay(delay=Duration(0.1))),
+    (StreamDuplicate(), NetTimeout()),
 ]
 
 
@@ -98,7 +110,9 @@ def test_a_fault_after_a_restart_harms_the_new_process_although_the_inventory_is
 
 
 def test_no_observer_is_fooled_by_another_faults_harm() -> None:
-    faults: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), SLOW, NetDown(), CUT, STALL, STATUS)
+    edges = (SLOW, NetDown(), NetTimeout(), NetReset(), NetSlicer(), NetBandwidth(rate=Size(1000)))
+    requests = (CUT, STALL, STATUS, HttpBody(), HttpDelay(delay=Duration(0.1)), StreamDuplicate())
+    faults: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), *edges, *requests)
 
     async def seen(done: Fault, asked: Fault) -> bool:
         world = InMemoryHost()
@@ -136,7 +150,9 @@ def test_a_stall_freezes_the_core_and_leaves_the_front_running() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [NetDown(), SLOW, ProcessKill(), NodeLoss(), CUT, STALL, STATUS], ids=lambda fault: fault.kind
+    "fault",
+    [NetDown(), SLOW, ProcessKill(), NodeLoss(), CUT, STALL, STATUS, NetTimeout(), HttpBody(), StreamDuplicate()],
+    ids=lambda fault: fault.kind,
 )
 def test_a_revert_that_fails_tells_the_manual_command(fault: Fault) -> None:
     async def main() -> str:

@@ -14,25 +14,46 @@ from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
+from chaos.faults.http_body import HttpBody
+from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
+from chaos.faults.net_limit import NetLimit
+from chaos.faults.net_reset import NetReset
+from chaos.faults.net_slicer import NetSlicer
+from chaos.faults.net_timeout import NetTimeout
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
 from chaos.faults.process_kill import ProcessKill
 from chaos.faults.process_stall import ProcessStall
 from chaos.faults.stream_cut import StreamCut
+from chaos.faults.stream_drop_done import StreamDropDone
+from chaos.faults.stream_duplicate import StreamDuplicate
+from chaos.faults.stream_error_frame import StreamErrorFrame
+from chaos.faults.stream_garble import StreamGarble
+from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
+from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
 from chaos.inventory import Target
 from chaos.ports import HttpReply
 from chaos.testing.clock import run_virtual
 from chaos.testing.host import InMemoryHost
-from chaos.units import Duration
+from chaos.units import Duration, Size
 
 BARE = Target("tools", "tool", None, (), "127.0.0.1:41001")
 LATENCY = NetLatency(latency=Duration(0.1))
-TOXIC: tuple[Fault, ...] = (HttpReset(), HttpStatus(), StreamCut(), StreamStall())
+STREAMS: tuple[Fault, ...] = (
+    *(StreamCut(), StreamDropDone(), StreamDuplicate(), StreamErrorFrame(), StreamGarble()),
+    *(StreamSlowFirst(delay=Duration(0.1)), StreamStall(), StreamTruncateToolCall()),
+)
+REQUESTS: tuple[Fault, ...] = (HttpBody(), HttpDelay(delay=Duration(0.1)), HttpReset(), HttpStatus())
+EDGES: tuple[Fault, ...] = (
+    *(NetBandwidth(rate=Size(1000)), NetLimit(after=Size(1000)), NetReset(), NetSlicer(), NetTimeout()),
+)
+TOXIC: tuple[Fault, ...] = (*EDGES, *REQUESTS, *STREAMS)
 GPU: tuple[Fault, ...] = (GpuEcc(), GpuHang(), GpuLost(), GpuMemoryPressure(), GpuThrottle(), GpuXid())
 HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown(), *TOXIC, *GPU)
 
@@ -54,7 +75,7 @@ def test_a_kill_that_is_not_held_needs_no_supervisor() -> None:
     assert "use `restart: supervisor`" in ProcessKill().problems((target,))[0]
 
 
-@pytest.mark.parametrize("fault", [StreamCut(), StreamStall()], ids=lambda fault: fault.kind)
+@pytest.mark.parametrize("fault", STREAMS, ids=lambda fault: fault.kind)
 def test_only_what_serves_streams_can_have_them_harmed(fault: Fault) -> None:
     async def main() -> tuple[str, ...]:
         return fault.problems((InMemoryHost().add_target("tools", "tool"),))
@@ -63,9 +84,10 @@ def test_only_what_serves_streams_can_have_them_harmed(fault: Fault) -> None:
     assert run_virtual(main) == (wanted,)
 
 
-def test_an_error_status_needs_http() -> None:
+@pytest.mark.parametrize("fault", REQUESTS, ids=lambda fault: fault.kind)
+def test_harm_to_requests_needs_http(fault: Fault) -> None:
     async def main() -> tuple[str, ...]:
-        return HttpStatus().problems((InMemoryHost().add_target("vectors", "vector-store", wire="postgres"),))
+        return fault.problems((InMemoryHost().add_target("vectors", "vector-store", wire="postgres"),))
 
     assert run_virtual(main) == ("vectors: it speaks postgres, not HTTP",)
 
@@ -75,6 +97,40 @@ def test_an_engine_that_does_not_say_what_it_serves_is_named() -> None:
         world.http.trouble["http://127.0.0.1:41001/v1/models"] = HttpReply(503, "loading", {})
 
     assert "tools does not say which model it serves: status 503 loading" in _refusal(StreamCut(), hide)
+
+
+@pytest.mark.parametrize("fault", [*REQUESTS, *STREAMS], ids=lambda fault: fault.kind)
+def test_a_toxiproxy_lacks_the_toxics_that_know_http(fault: Fault) -> None:
+    assert "has no toxic `" in _before_a_toxiproxy(fault)[0]
+
+
+@pytest.mark.parametrize("fault", [*EDGES, LATENCY, NetDown()], ids=lambda fault: fault.kind)
+def test_a_toxiproxy_does_for_harm_to_edges(fault: Fault) -> None:
+    assert _before_a_toxiproxy(fault) == ()
+
+
+def _before_a_toxiproxy(fault: Fault) -> tuple[str, ...]:
+    async def main() -> tuple[str, ...]:
+        target = InMemoryHost().add_target("engine-a")
+        handles = {**target.handles, "proxy": {**target.handles["proxy"], "kind": "toxiproxy"}}
+        return fault.problems((dataclasses.replace(target, handles=handles),))
+
+    return run_virtual(main)
+
+
+def test_a_slice_needs_a_byte_at_least() -> None:
+    async def main() -> tuple[str, ...]:
+        return NetSlicer(piece=Size(10), variation=Size(10)).problems((InMemoryHost().add_target("a"),))
+
+    assert run_virtual(main) == ("variation 10B is not less than the piece 10B; a piece needs a byte at least",)
+
+
+def test_an_engine_that_calls_no_tools_is_named_before_its_calls_are_cut() -> None:
+    def say(world: InMemoryHost) -> None:
+        answer = HttpReply(200, 'data: {"n": 1}\n\ndata: [DONE]\n\n', {})
+        world.http.trouble["http://127.0.0.1:41001/v1/chat/completions"] = answer
+
+    assert "tools makes no tool call when it is told to" in _refusal(StreamTruncateToolCall(), say)
 
 
 def test_a_node_is_lost_one_at_a_time() -> None:

@@ -15,7 +15,10 @@ from chaos.load.report import quantile
 
 FAULTS = (
     *("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"),
-    *("http_reset", "http_status", "stream_cut", "stream_stall"),
+    *("net_bandwidth", "net_limit", "net_reset", "net_slicer", "net_timeout"),
+    *("http_body", "http_delay", "http_reset", "http_status"),
+    *("stream_cut", "stream_drop_done", "stream_duplicate", "stream_error_frame"),
+    *("stream_garble", "stream_slow_first", "stream_stall"),
 )
 KILLS_EACH = 20
 SIGNALS_EACH = 5

@@ -18,6 +18,9 @@ from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
 from chaos.ports import Host
 
+TOXIPROXYS = frozenset({"bandwidth", "latency", "limit_data", "noop", "reset_peer", "slicer", "slow_close", "timeout"})
+"""The kinds of toxics that every Toxiproxy has; all others are our own proxy's."""
+
 
 async def prepared(kind: str, targets: tuple[Target, ...], host: Host) -> dict[str, Any]:
     """An undo with the name of the toxic to be. Raises CannotInject for a dead target or an unknown listener."""
@@ -29,12 +32,20 @@ async def prepared(kind: str, targets: tuple[Target, ...], host: Host) -> dict[s
     return {"toxic": new_mark(kind), "targets": [grip.to_json() for grip in grips]}
 
 
-async def put(undo: Undo, kind: str, share: float, attributes: Mapping[str, Any], host: Host) -> None:
+async def put(
+    undo: Undo,
+    kind: str,
+    share: float,
+    attributes: Mapping[str, Any],
+    host: Host,
+    *,
+    direction: str = "downstream",
+) -> None:
     """Add the toxic to each edge. Raises CannotInject."""
     toxic = {
         "name": undo["toxic"],
         "type": kind,
-        "stream": "downstream",
+        "stream": direction,
         "toxicity": share,
         "attributes": {name: value for name, value in attributes.items() if value is not None},
     }
@@ -48,14 +59,39 @@ async def take_away(undo: Undo, host: Host) -> None:
     await all_of(grip.proxy.remove_toxic(undo["toxic"], host) for grip in grips_in(undo) if grip.proxy)
 
 
-async def hits(grip: Grip, toxic: str, host: Host) -> int:
-    """How many requests the toxic has harmed, as the proxy counts them; 0 when there is no such toxic."""
+def unknown_to(targets: tuple[Target, ...], kind: str) -> tuple[str, ...]:
+    """Why a toxic cannot be had: a sentence for each target before which a Toxiproxy stands that lacks the kind."""
+    return tuple(
+        f"{t.name}: the proxy before it is a Toxiproxy, which has no toxic `{kind}`; run without --proxy, "
+        "or choose a fault that begins with net_"
+        for t in targets
+        if kind not in TOXIPROXYS and t.handles.get("proxy", {}).get("kind") == "toxiproxy"
+    )
+
+
+async def witness(grip: Grip, toxic: str, host: Host) -> Sighting:
+    """What the proxy itself says of the harm: has the toxic touched anything? A Toxiproxy tells only that it is there."""
+    hit = await hits(grip, toxic, host)
+    if hit is not None:
+        return Sighting(hit > 0, f"the toxic has hit {hit} requests or connections")
+    listener = await grip.proxy.look(host) if grip.proxy else None
+    there = listener is not None and toxic in listener.toxics
+    return Sighting(there, f"the proxy counts no hits; the toxic is {'there' if there else 'absent'}")
+
+
+async def hits(grip: Grip, toxic: str, host: Host) -> int | None:
+    """How many requests the toxic has harmed, or connections if it knows no requests, as the proxy counts them.
+
+    0 when there is no such toxic, None when the proxy does not count: Toxiproxy does not.
+    """
     if grip.proxy is None:
         return 0
     reply = await host.http.call("GET", f"http://{grip.proxy.admin}/brownout/hits")
+    if reply.status == 404:
+        return None
     listeners = json.loads(reply.body) if reply.status == 200 else {}
     counts = listeners.get(grip.proxy.name, {}).get("toxics", {}).get(toxic, {})
-    return int(counts.get("requests", 0))
+    return int(counts.get("requests", 0) or counts.get("connections", 0))
 
 
 def observing(address: str, route: str, toxic: str) -> str:
