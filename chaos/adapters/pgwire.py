@@ -1,4 +1,4 @@
-"""What PostgreSQL's protocol 3.0 looks like to a client without a password: the start of a session, and its messages."""
+"""PostgreSQL's protocol 3.0 for a client without a password: the start of a session, and its messages."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_a_canary_keeps_the_contract_of_harm_that_the_stack_may_end_itself(fault
 
 @pytest.mark.parametrize("fault", [*EXAMPLES, *RELEASES], ids=repr)
 def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> None:
-    """The negative control: the injection is left out, and the observer looks for as long as a harm may take to show."""
+    """The negative control: the inject is left out, and the observer looks for as long as harm may take to show."""
 
     async def main() -> None:
         world = InMemoryHost()

@@ -61,6 +61,8 @@ class Engine(BaseHTTPRequestHandler):
     """The three routes of a model server that observers use."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # an answer leaves in one piece, as from any server that means it
 
     def do_GET(self) -> None:
         self._send("application/json", json.dumps({"data": [{"id": "tiny"}]}).encode())

@@ -32,8 +32,10 @@ async def seen_talk(grip: Grip, host: Host, *, size: int = _SMALL) -> Sighting:
 
 
 class EndedTalk(OneToxic):
-    """Harm that ends a talk before its time. The undo holds the `endings` that it may have, the `most` bytes that may come, and if
-    need be the `size` of the talk and a time `after_s` that it lasts.
+    """Harm that ends a talk before its time.
+
+    The undo holds the `endings` that it may have, the `most` bytes that may come, and if need be the `size` of the talk
+    and a time `after_s` that it lasts.
     """
 
     async def seen_harmed(self, grip: Grip, undo: Undo, host: Host) -> Sighting:

@@ -70,7 +70,7 @@ def unknown_to(targets: tuple[Target, ...], kind: str) -> tuple[str, ...]:
 
 
 async def witness(grip: Grip, toxic: str, host: Host) -> Sighting:
-    """What the proxy itself says of the harm: has the toxic touched anything? A Toxiproxy tells only that it is there."""
+    """What the proxy says: has the toxic touched anything? A Toxiproxy tells only whether it is there."""
     hit = await hits(grip, toxic, host)
     if hit is not None:
         return Sighting(hit > 0, f"the toxic has hit {hit} requests or connections")
