@@ -6,6 +6,7 @@ A byte toxic is active on a connection or not; here every request throws its own
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ class PerRequest(Plain):
     go_name: ClassVar[str] = ""
     match_path: str = setting("only requests whose path begins so; empty for all", default="")
     match_header: str = setting("only requests with this header: `name` or `name: value`; empty for all", default="")
+    match_trace: str = setting("only requests of this trace id (traceparent, x-trace-id); empty for all", default="")
+    match_model: str = setting("only requests whose JSON body asks for this model; empty for all", default="")
 
     def harm(self) -> Harm:
         """A fresh one for a chosen request."""
@@ -84,11 +87,25 @@ class PerRequest(Plain):
         return Stub()
 
     def matches(self, request: Head) -> bool:
-        """Whether it is one of those that the settings describe."""
+        """Whether it is one of those that the settings describe, as far as its head can tell."""
         name, _, value = (piece.strip() for piece in self.match_header.partition(":"))
         found = request.headers.get(name.lower()) if name else ""
         header_fits = found is not None and (not value or found == value)
-        return header_fits and request.target.startswith(self.match_path)
+        trace_fits = not self.match_trace or self.match_trace in _traces(request)
+        return header_fits and trace_fits and request.target.startswith(self.match_path)
+
+    def matches_body(self, body: bytes) -> bool:
+        """Whether a request with this body asks for the model. Asked only when a model is set."""
+        try:
+            asked = json.loads(body)
+        except ValueError:
+            return False
+        return isinstance(asked, dict) and asked.get("model") == self.match_model
+
+
+def _traces(request: Head) -> tuple[str, ...]:
+    """The trace ids that a request names: W3C Trace Context (`00-<trace id>-<span id>-<flags>`) and the plain header."""
+    return (*request.headers.get("traceparent", "").split("-")[1:2], request.headers.get("x-trace-id", ""))
 
 
 def names_toxic(request: Head, toxic: str) -> bool:

@@ -5,6 +5,9 @@
 
 Requests are answered in order, so a queue joins the two. An answer without a question (the toxic came in the middle of
 it) passes as it is, and so does everything that is not HTTP.
+
+Where the body of a request decides, the dice wait for its end. A request passes on meanwhile, unless its answer may be
+ours: then it is held, as what has been passed on cannot be taken back.
 """
 
 from __future__ import annotations
@@ -12,13 +15,24 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaos.proxy.toxic import Toxic
 from chaos.proxy.toxics.per_request import Harm, PerRequest, Reply, is_end, names_toxic
 from chaos.proxy.toxics.stub import End, Item, Schedule, Stub
-from chaos.proxy.traffic.messages import Alien, Head, Part, Reader
+from chaos.proxy.traffic.messages import Alien, Data, Head, Part, Reader
 from chaos.proxy.traffic.replies import rendered
+
+_BODY_MOST = 1 << 20  # a longer one is not read for the model that it asks for
+
+
+@dataclass(eq=False)
+class Pending:
+    """A request whose body is still to decide. `held` is what has come of it, where that must not pass on yet."""
+
+    holds: bool
+    body: bytearray = field(default_factory=bytearray)
+    held: bytearray = field(default_factory=bytearray)
 
 
 @dataclass(eq=False)
@@ -29,6 +43,7 @@ class Ask:
     harm: Harm | None
     reply: Reply | None = None
     ready: bool = False  # the whole request is here, so that it may be answered
+    pending: Pending | None = None
 
 
 class Exchange:
@@ -51,8 +66,28 @@ class Exchange:
             return None
         if names_toxic(request, self.toxic.name):
             return self._attributes.harm()
-        if not self._attributes.matches(request):
+        if self._attributes.match_model or not self._attributes.matches(request):
             return None
+        return self._draw()
+
+    def pending(self, request: Head) -> Pending | None:
+        """Whether the body of a request that was not chosen by its head is to decide.
+
+        A client that waits for leave to send its body would wait in vain for us to let its head pass, so there nothing
+        is held, and no answer is ours.
+        """
+        if self.retired or not self._attributes.match_model or not self._attributes.matches(request):
+            return None
+        holds = self._attributes.harm().reply() is not None
+        return None if holds and "expect" in request.headers else Pending(holds)
+
+    def chosen_by_body(self, body: bytes) -> Harm | None:
+        """Throw the dice for a request whose head matches, if its body does."""
+        if self.retired or len(body) > _BODY_MOST or not self._attributes.matches_body(body):
+            return None
+        return self._draw()
+
+    def _draw(self) -> Harm | None:
         self.toxic.hits.matched += 1
         return self._attributes.harm() if self._dice.random() < self.toxic.toxicity else None
 
@@ -82,21 +117,23 @@ class RequestStub(Stub):
     def end(self, now: float, end: End, /) -> Schedule:
         kept = self._current is not None and self._current.reply is not None
         rest: list[tuple[float, Item]] = [(now, part.raw) for part in self._reader.finish() if not kept]
-        return (*rest, (now, end))
+        return ((now, self._let_go()), *rest, (now, end))
 
     def leave(self) -> bytes | None:
         """See Stub. In a request that is kept it must stay: the rest of it is not for the upstream."""
         self._exchange.retired = True
         if self._current and self._current.reply:
             return None
-        return b"".join(part.raw for part in self._reader.finish())
+        return self._let_go() + b"".join(part.raw for part in self._reader.finish())
 
     def _pass(self, part: Part) -> bytes:
         if isinstance(part, Head):
             self._current = self._asked(part)
         current = self._current
         if current is None or isinstance(part, Alien):
-            return part.raw
+            return self._let_go() + part.raw
+        if current.pending:
+            return self._collect(current, current.pending, part)
         kept = current.reply is not None
         if is_end(part) or (kept and "expect" in current.head.headers):
             self._whole(current)
@@ -104,12 +141,39 @@ class RequestStub(Stub):
 
     def _asked(self, head: Head) -> Ask:
         harm = self._exchange.chosen(head)
-        ask = Ask(head, harm, harm.reply() if harm else None)
+        ask = Ask(head, None, pending=None if harm else self._exchange.pending(head))
+        self._choose(ask, harm)
+        self._exchange.asks.append(ask)
+        return ask
+
+    def _choose(self, ask: Ask, harm: Harm | None) -> None:
+        ask.harm, ask.reply = harm, harm.reply() if harm else None
         if harm and ask.reply:
             harm.hit()
             self._exchange.count((0, 0), harm)
-        self._exchange.asks.append(ask)
-        return ask
+
+    def _collect(self, ask: Ask, pending: Pending, part: Part) -> bytes:
+        """One more part of a request whose body decides, and the decision when it is whole, or too long to be read."""
+        if isinstance(part, Data):
+            pending.body += part.raw
+        if pending.holds:
+            pending.held += part.raw
+        passing = b"" if pending.holds else part.raw
+        if is_end(part) or len(pending.body) > _BODY_MOST:
+            self._choose(ask, self._exchange.chosen_by_body(bytes(pending.body)))
+            passing = passing if ask.reply else passing + self._let_go()
+            ask.pending = None
+        if is_end(part):
+            self._whole(ask)
+        return passing
+
+    def _let_go(self) -> bytes:
+        """What is held of a request that is not ours to answer; its body decides nothing any more."""
+        pending = self._current.pending if self._current else None
+        if self._current is None or pending is None:
+            return b""
+        self._current.pending = None
+        return bytes(pending.held)
 
     def _whole(self, ask: Ask) -> None:
         self._current = None
