@@ -104,7 +104,7 @@ class PerRequest(Plain):
 
 
 def _traces(request: Head) -> tuple[str, ...]:
-    """The trace ids that a request names: W3C Trace Context (`00-<trace id>-<span id>-<flags>`) and the plain header."""
+    """The trace ids that a request names: W3C Trace Context (`00-TRACE-SPAN-FLAGS`) and the plain header."""
     return (*request.headers.get("traceparent", "").split("-")[1:2], request.headers.get("x-trace-id", ""))
 
 
