@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips import devices
-from chaos.faults.grips.sightings import every_one
-from chaos.inventory import Target
+from chaos.faults.grips.devices import Answers, Device
+from chaos.faults.grips.gpu_fault import GpuFault
 from chaos.ports import Host
 from chaos.settings import setting
 
+_LAST_XID = "DCGM_FI_DEV_XID_ERRORS"
+
 
 @dataclass(frozen=True)
-class GpuXid:
+class GpuXid(GpuFault):
     """Raises an Xid on a target's GPU."""
 
     kind: ClassVar[str] = "gpu_xid"
     summary: ClassVar[str] = "The driver logs an Xid on the target's GPU, with this number's consequences."
-    fidelity: ClassVar[str] = devices.FIDELITY
     observer: ClassVar[str] = "the exporter's series DCGM_FI_DEV_XID_ERRORS of that GPU shows the number"
 
     code: int = setting(
@@ -29,43 +31,24 @@ class GpuXid:
         most=120,
     )
 
-    def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
-        """A target needs a GPU."""
-        return devices.without_device(targets)
+    def condition(self) -> Mapping[str, Any]:
+        """This number."""
+        return {"kind": "xid", "code": self.code}
 
-    async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
-        """Choose the condition's name and learn what to ask for. Raises CannotInject."""
-        return {**await devices.prepared(self.kind, targets, host), "code": self.code}
+    def expected(self) -> Mapping[str, Any]:
+        """The number."""
+        return {"code": self.code}
 
-    async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
-        """Bring the condition about. Raises CannotInject."""
-        del targets
-        await devices.put(undo, {"kind": "xid", "code": self.code}, host)
+    def in_nvml(self, _answers: Answers, _undo: Undo) -> tuple[bool, str]:
+        """NVML has no call for the last Xid; the exporter does."""
+        return False, "NVML answers"
 
-    async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """The exporter's last Xid of each GPU is the number."""
-        del targets
-        return await every_one(_seen_told(device, undo, host) for device in devices.devices_in(undo))
+    async def seen_harmed(self, device: Device, undo: Undo, host: Host) -> Sighting:
+        """The exporter's last Xid is the number."""
+        last = await devices.exported(device, _LAST_XID, host)
+        return Sighting(last == undo["code"], f"{device.grip.name}: {_LAST_XID} is {last}")
 
-    async def revert(self, undo: Undo, host: Host) -> None:
-        """The GPU is reset. Raises RevertFailed."""
-        await devices.take_away(undo, host)
-
-    async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """The exporter shows another last Xid and the target completes."""
-        del targets
-        return await every_one(_seen_reset(device, undo, host) for device in devices.devices_in(undo))
-
-
-async def _seen_told(device: devices.Device, undo: Undo, host: Host) -> Sighting:
-    last = await devices.exported(device, "DCGM_FI_DEV_XID_ERRORS", host)
-    return Sighting(last == undo["code"], f"{device.grip.name}: DCGM_FI_DEV_XID_ERRORS is {last}")
-
-
-async def _seen_reset(device: devices.Device, undo: Undo, host: Host) -> Sighting:
-    last = await devices.exported(device, "DCGM_FI_DEV_XID_ERRORS", host)
-
-    def told(_answers: devices.Answers) -> tuple[bool, str]:
-        return last == undo["code"], f"DCGM_FI_DEV_XID_ERRORS is {last}"
-
-    return await devices.seen_well(device, undo, told, host)
+    async def seen_well(self, device: Device, undo: Undo, host: Host) -> Sighting:
+        """And it is another one now, unless others still act on the GPU."""
+        told = await self.seen_harmed(device, undo, host)
+        return await devices.seen_well(device, undo, lambda _answers: (told.seen, told.what), host)

@@ -16,7 +16,6 @@ from chaos.faults.fault import CannotInject, RevertFailed, Sighting, Undo
 from chaos.faults.grips.grip import ANSWER_S, Grip, grips_in, must_answer
 from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.replies import nobody_there, told
-from chaos.faults.grips.sightings import every_one
 from chaos.faults.grips.streams import served_model
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
@@ -137,16 +136,6 @@ async def seen_well(device: Device, undo: Undo, view: View, host: Host) -> Sight
         return Sighting(seen=True, what=f"{device.grip.name}: condition gone; others still act on the GPU: {others}")
     harm, status = await seen_by_nvml(device, view, host), await device.completion(host)
     return Sighting(not harm.seen and status == 200, f"{harm.what}; the observer's own completion got status {status}")
-
-
-async def all_seen(undo: Undo, view: View, host: Host) -> Sighting:
-    """`seen_by_nvml` on each GPU."""
-    return await every_one(seen_by_nvml(device, view, host) for device in devices_in(undo))
-
-
-async def all_well(undo: Undo, view: View, host: Host) -> Sighting:
-    """`seen_well` on each GPU."""
-    return await every_one(seen_well(device, undo, view, host) for device in devices_in(undo))
 
 
 def returned(answers: Answers, function: str) -> int:
