@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TOOLS := build/tools
+TOXIPROXY := $(TOOLS)/toxiproxy
 MISSION := experiments/control/no_fault.yaml experiments/gpu/node_loss.yaml experiments/engine/latency.yaml \
            experiments/retrieval/vector_store_outage.yaml experiments/load/retry_storm.yaml
 
@@ -32,8 +34,8 @@ lint: setup
 	@$(BIN)/ruff format --check --quiet chaos target_stack tests benchmarks
 	@$(BIN)/mypy
 
-test-real: setup
-	@echo "test-real: no real services yet; the issue on the real parts fills this target"
+test-real: setup tools
+	@$(BIN)/python -m pytest -m real tests/real
 
 # The long matrices. Resumable: what is already in soak/ is not run again. SOAK=kills,control,... picks some.
 soak: setup
@@ -51,8 +53,28 @@ bench: setup
 	@$(BIN)/python benchmarks/limiter.py
 	@$(BIN)/python benchmarks/gateway.py
 
-tools:
-	@echo "tools: no peers are built yet; the issues on the proxy and on clusters fill this target"
+tools: $(TOXIPROXY)/toxiproxy-server $(TOOLS)/chaostoolkit/.installed $(TOOLS)/node/.installed
+
+# The released Toxiproxy; its programs have names too common for a PATH.
+$(TOXIPROXY)/toxiproxy-server:
+	@command -v go >/dev/null || { echo "Go is needed to build Toxiproxy: apt-get install golang-go"; exit 1; }
+	@mkdir -p $(TOXIPROXY)
+	@GOBIN=$(abspath $(TOXIPROXY)) go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0
+	@GOBIN=$(abspath $(TOXIPROXY)) go install github.com/Shopify/toxiproxy/v2/cmd/cli@v2.5.0
+	@mv $(TOXIPROXY)/cli $(TOXIPROXY)/toxiproxy-cli
+	@mv $(TOXIPROXY)/server $@
+
+# Clients that drive our proxy as strangers do. This one has an environment of its own: it brings the whole Chaos Toolkit.
+$(TOOLS)/chaostoolkit/.installed:
+	@$(PYTHON) -m venv $(TOOLS)/chaostoolkit
+	@$(TOOLS)/chaostoolkit/bin/python -m pip install --quiet --disable-pip-version-check chaostoolkit-toxiproxy==0.3.1
+	@touch $@
+
+$(TOOLS)/node/.installed:
+	@command -v npm >/dev/null || { echo "npm is needed for the Node client: apt-get install nodejs npm"; exit 1; }
+	@mkdir -p $(TOOLS)/node
+	@npm install --silent --no-fund --no-audit --prefix $(TOOLS)/node toxiproxy-node-client@4.1.0
+	@touch $@
 
 clean:
 	rm -rf $(VENV) runs soak build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import select
+import shutil
 import socket
 import statistics
 import subprocess
@@ -211,10 +212,19 @@ def report(ways: list[Way], write: Callable[[str], object]) -> None:
         write(f"added by {way.name}: p50 {added['p50 us']:.0f} us, p99 {added['p99 us']:.0f} us")
 
 
+def built() -> Path | None:
+    """The real Toxiproxy that `make tools` builds, or one on PATH, if there is one."""
+    here = Path(__file__).parents[1] / "build" / "tools" / "toxiproxy" / "toxiproxy-server"
+    found = str(here) if here.is_file() else shutil.which(here.name)
+    return Path(found) if found else None
+
+
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--toxiproxy", type=Path, help="a toxiproxy-server to compare with")
+    parser.add_argument(
+        "--toxiproxy", type=Path, default=built(), help="compare with it; default what `make tools` built"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.6, help="per measurement")
     parser.add_argument(

@@ -43,6 +43,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--proxy-command", help="program that speaks Toxiproxy's HTTP contract; {port} is its admin port"
     )
+    parser.add_argument("--proxy-at", metavar="HOST:PORT", help="admin address of a running proxy of that contract")
     parser.add_argument("--die-with", type=int, metavar="PID", help="end when this process, our parent, ends")
     parser.add_argument(
         "--list-weaknesses", action="store_true", help="print the mistakes that can be planted, as JSON"
@@ -88,7 +89,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if values.die_with is not None:
             end_with_parent(values.die_with)
-        run(Order(topology, weaknesses, values.proxy_command, unprivileged(os.geteuid())), values.state_dir)
+        account = unprivileged(os.geteuid())
+        run(Order(topology, weaknesses, values.proxy_command, account, values.proxy_at), values.state_dir)
     except _TROUBLE as problem:
         sys.stderr.write(f"the stack ended: {problem}\n")
         return _FAILED

@@ -26,6 +26,7 @@ class AddressBook:
         self._dice, self._free = dice, free
         self._direct: dict[str, int] = {}
         self._edges: dict[str, int] = {}
+        self._elsewhere: dict[str, str] = {}
         for name in targets:
             self.move(name)
             if proxy:
@@ -44,13 +45,17 @@ class AddressBook:
         """Draw another port for the edge in front of a target."""
         self._edges[name] = self._draw()
 
+    def place(self, name: str, address: str) -> None:
+        """A part that somebody else runs answers there."""
+        self._elsewhere[name] = address
+
     def port(self, name: str) -> int:
         """The direct port."""
         return self._direct[name]
 
     def direct(self, name: str) -> str:
         """`host:port` of the part itself."""
-        return _loopback(self._direct[name])
+        return self._elsewhere.get(name) or _loopback(self._direct[name])
 
     def via(self, name: str) -> str | None:
         """`host:port` through the proxy, if there is one."""

@@ -6,8 +6,10 @@ import asyncio
 import os
 import random
 import secrets
+import shlex
 import signal
 import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,13 +41,23 @@ PROXY = "proxy"
 class Order:
     """What to run: the topology, the mistakes in it, the proxy's command line if there shall be one.
 
-    `account` is the user for what must not run as root, or None when we are not root.
+    `proxy_at` is the admin address of a proxy that somebody else runs; it needs no command. `account` is the user for
+    what must not run as root, or None when we are not root.
     """
 
     topology: Topology
     weaknesses: Sequence[Weakness]
     proxy_command: str | None
     account: Account | None
+    proxy_at: str | None = None
+
+    @property
+    def proxy(self) -> str | None:
+        """The command line of the process in the proxy's seat."""
+        if self.proxy_at is None:
+            return self.proxy_command
+        edges = [target.name for target in self.topology.targets]
+        return shlex.join([sys.executable, "-m", "target_stack.proxy_keeper", self.proxy_at, *edges])
 
 
 @dataclass(frozen=True)
@@ -101,9 +113,9 @@ class Builder:
     def seats(self, edge_taken: Callable[[str], None]) -> dict[str, Seat]:
         """All parts in their places, the proxy first."""
         parts: dict[str, Part] = {}
-        if self.order.proxy_command:
+        if self.order.proxy:
             log, here = self.workspace.log(PROXY), Path.cwd()
-            parts[PROXY] = Proxy(PROXY, self.order.proxy_command, self.book.routes, edge_taken, self.session, here, log)
+            parts[PROXY] = Proxy(PROXY, self.order.proxy, self.book.routes, edge_taken, self.session, here, log)
         parts |= {target.name: self.target(target) for target in self.order.topology.targets}
         return {name: Seat(name, part, self.workspace.log(name)) for name, part in parts.items()}
 
@@ -114,7 +126,9 @@ async def run_bundled(order: Order, workspace: Workspace, line: socket.socket) -
     Raises CannotStart, NurseryGone, NoFreePort, NoPostgres, NoValkey, SocketPathTooLong or OSError.
     """
     names = [target.name for target in order.topology.targets]
-    book = AddressBook(names, PROXY if order.proxy_command else None, random.Random())
+    book = AddressBook(names, PROXY if order.proxy else None, random.Random())
+    if order.proxy_at:
+        book.place(PROXY, order.proxy_at)
     children = Children()
 
     def edge_taken(name: str) -> None:

@@ -28,15 +28,17 @@ class TargetView:
     admin: str | None = None
 
 
-def _target_record(view: TargetView, supervisor: Path, proxy_admin: str | None, devices: str | None) -> dict[str, Any]:
+def _target_record(
+    view: TargetView, supervisor: Path, proxy: Mapping[str, str] | None, devices: str | None
+) -> dict[str, Any]:
     http = f"http://{view.address}" if view.spec.wire == "http" else None
     handles: dict[str, Any] = {"supervisor": str(supervisor)}
     if view.pids:
         handles["process_group"] = view.pids[0]
     if view.admin:
         handles["admin"] = view.admin
-    if proxy_admin:
-        handles["proxy"] = {"admin": proxy_admin, "name": view.spec.name}
+    if proxy:
+        handles["proxy"] = {**proxy, "name": view.spec.name}
     if devices and (device := device_of(view.spec)):
         handles["device"] = {"admin": devices, "id": device, "fidelity": "simulated device"}
     return {
@@ -64,9 +66,11 @@ def inventory_record(
     ready: bool,
     weaknesses: Sequence[str],
     supervisor: Path,
-    proxy_admin: str | None,
+    proxy: Mapping[str, str] | None,
 ) -> dict[str, Any]:
-    """The whole record, version 1. `supervisor` is the path of the control socket."""
+    """The whole record, version 1. `supervisor` is the path of the control socket, `proxy` the admin address and
+    the kind of the fault proxy.
+    """
     stack = {
         "name": topology.name,
         "profile": topology.profile,
@@ -75,7 +79,7 @@ def inventory_record(
         "weaknesses": list(weaknesses),
     }
     devices = next((view.address for view in views if view.spec.role == "device"), None)
-    targets = [_target_record(view, supervisor, proxy_admin, devices) for view in views]
+    targets = [_target_record(view, supervisor, proxy, devices) for view in views]
     return {"version": 1, "stack": stack, "targets": targets, "faults_in_force": [], "run": None}
 
 

@@ -171,6 +171,8 @@ class Proxy:
     folder: Path
     log: Path
     stop_signal: int = signal.SIGTERM
+    kind: str = "toxiproxy"
+    """`brownout` when it has the harness's own toxics, as it then counts what they hit; known once it serves."""
 
     async def job(self, port: int) -> Mapping[str, Any]:
         """The given command; a bare program name is looked up on PATH."""
@@ -183,6 +185,8 @@ class Proxy:
         if await http_status(self.session, "GET", f"http://{address}/version") != 200:
             return False
         if await http_status(self.session, "POST", f"http://{address}/populate", self.routes()) in (200, 201):
+            counts = await http_status(self.session, "GET", f"http://{address}/brownout/hits") == 200
+            self.kind = "brownout" if counts else "toxiproxy"
             return True
         for name in await self._missing(address):
             self.move(name)

@@ -83,8 +83,13 @@ class Supervisor:
             ready=all(seat.life.phase == "ready" for seat in self._seats.values()),
             weaknesses=self._weaknesses,
             supervisor=self._workspace.control_socket,
-            proxy_admin=self._book.direct(self._proxy.name) if self._proxy else None,
+            proxy=self._proxy_record(),
         )
+
+    def _proxy_record(self) -> dict[str, str] | None:
+        if self._proxy is None or not isinstance(self._proxy.part, Proxy):
+            return None
+        return {"admin": self._book.direct(self._proxy.name), "kind": self._proxy.part.kind}
 
     def _view(self, name: str) -> TargetView:
         seat = self._seats[name]

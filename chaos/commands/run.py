@@ -23,7 +23,7 @@ from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.model import Experiment
 from chaos.spec.render import render_full
 from chaos.stacks.lending import lend
-from chaos.stacks.local import StackTrouble
+from chaos.stacks.local import PROXY_HELP, StackTrouble
 from chaos.verdict.document import to_json
 from chaos.verdict.outcome import BAD_INPUT, STOPPED, Verdict, worst
 from chaos.wiring import standing_stack
@@ -38,6 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--seed", type=int, default=1, help="draws targets and arrivals (default 1)")
     command.add_argument("--out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
     command.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
+    command.add_argument("--proxy", metavar="WHICH", help=PROXY_HELP)
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
     command.add_argument(
         "--repeat", type=_at_least_once, default=1, metavar="N", help="run each N times with seeds counting up"
@@ -91,7 +92,8 @@ class _Session:
         codes: list[int] = []
         async with real_host() as host, stopped_by_signals(stop, self.front.warn):
             try:
-                async with lend(standing_stack(state), state, weaknesses, host, stop.wait) as lent:
+                standing, proxy = standing_stack(state), self.arguments.proxy
+                async with lend(standing, state, weaknesses, host, stop.wait, proxy=proxy) as lent:
                     self.front.warn(lent.said)
                     await self._all(Place(lent.stack, host, Path(self.arguments.out), state), stop, codes)
             except StackTrouble as trouble:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import subprocess
 from typing import Any
 
 from chaos.adapters.host import real_host
@@ -12,7 +13,7 @@ from chaos.inventory import Inventory
 from chaos.paths import state_root
 from chaos.ports import Host
 from chaos.run.lock import live_holder
-from chaos.stacks.local import LocalStack, StackTrouble, forget, start, stop, wait_ready
+from chaos.stacks.local import OWN_PROXY, PROXY_HELP, LocalStack, StackTrouble, forget, start, stop, wait_ready
 from chaos.verdict.outcome import HARNESS_ERROR, UPHELD
 from chaos.wiring import faults_in_force, standing_stack, unreadable_leases
 
@@ -22,6 +23,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     up = commands.add_parser("up", help="start the bundled stack and wait until it serves")
     up.add_argument("--profile", choices=["embedded"], default="embedded", help="how the parts are realised")
     up.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
+    up.add_argument("--proxy", metavar="WHICH", help=PROXY_HELP)
     up.add_argument("--json", action="store_true", help="for programs")
     up.set_defaults(run=_run(_up))
     down = commands.add_parser("down", help="stop the bundled stack")
@@ -49,10 +51,12 @@ async def _up(arguments: argparse.Namespace, front: Front, host: Host, stack: Lo
     if inventory is not None and sorted(inventory.weaknesses) != sorted(arguments.weakness):
         there = ", ".join(inventory.weaknesses) or "none"
         raise BadInput(f"a stack is up with other weaknesses ({there}); take it down first with `brownout down`")
+    if inventory is not None and arguments.proxy is not None:
+        raise BadInput("a stack is up already, with its own proxy; take it down first with `brownout down`")
     if inventory is None or not inventory.ready:
         try:
             began = host.clock.now()
-            process = start(stack, arguments.weakness, dies_with_us=False) if inventory is None else None
+            process = _start(stack, arguments) if inventory is None else None
             inventory = await wait_ready(stack, process, host)
             front.warn(f"the stack is ready after {host.clock.now() - began:.1f}s")
         except StackTrouble as trouble:
@@ -60,6 +64,10 @@ async def _up(arguments: argparse.Namespace, front: Front, host: Host, stack: Lo
             return trouble.exit_code
     _tell(arguments, front, inventory)
     return UPHELD
+
+
+def _start(stack: LocalStack, arguments: argparse.Namespace) -> subprocess.Popen[bytes]:
+    return start(stack, arguments.weakness, dies_with_us=False, proxy=arguments.proxy or OWN_PROXY)
 
 
 async def _down(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.ports import Host
-from chaos.stacks.local import LocalStack, StackTrouble, forget, start, stop, wait_ready
+from chaos.stacks.local import OWN_PROXY, LocalStack, StackTrouble, forget, start, stop, wait_ready
 
 
 @dataclass(frozen=True)
@@ -23,20 +23,27 @@ class Lent:
 
 @contextlib.asynccontextmanager
 async def lend(
-    standing: LocalStack, state: Path, weaknesses: tuple[str, ...], host: Host, given_up: Callable[[], Awaitable[None]]
+    standing: LocalStack,
+    state: Path,
+    weaknesses: tuple[str, ...],
+    host: Host,
+    given_up: Callable[[], Awaitable[None]],
+    *,
+    proxy: str | None = None,
 ) -> AsyncIterator[Lent]:
     """Lend a stack with exactly these weaknesses for the length of the block.
 
+    A `proxy` of the caller's choice is only had in a stack of our own; without one, what stands there will do.
     `given_up` returns when nobody wants it any more, which ends the wait for it. Raises StackTrouble.
     """
     inventory = await standing.inventory(host)
-    if inventory is not None and sorted(inventory.weaknesses) == sorted(weaknesses):
+    if proxy is None and inventory is not None and sorted(inventory.weaknesses) == sorted(weaknesses):
         yield Lent(standing, "using the stack that is up")
         return
     sweep(state, host)
     own = LocalStack(state / "stacks" / f"own-{os.getpid()}")
     began = host.clock.now()
-    process = start(own, weaknesses, dies_with_us=True)
+    process = start(own, weaknesses, dies_with_us=True, proxy=proxy or OWN_PROXY)
     try:
         await _unless(given_up, wait_ready(own, process, host))
         planted = f" with {', '.join(weaknesses)} planted" if weaknesses else ""

@@ -24,6 +24,12 @@ from chaos.ports import Clock, Host, ProcessId
 READY_WITHIN_S = 30.0
 GONE_WITHIN_S = 15.0
 _POLL_S = 0.05
+OWN_PROXY = "brownout"
+PROXY_HELP = (
+    "the fault proxy: brownout (default), toxiproxy (a toxiproxy-server on PATH is started), "
+    "or toxiproxy://HOST:PORT (one that runs on this machine)"
+)
+_TOXIPROXY = "toxiproxy-server"
 _PROXY_COMMAND = "{python} -m chaos.proxy --host 127.0.0.1 --port {{port}}"
 
 
@@ -80,17 +86,38 @@ class LocalStack:
         return Inventory.from_json(json.loads(reply.body))
 
 
-def start(stack: LocalStack, weaknesses: Iterable[str], *, dies_with_us: bool) -> subprocess.Popen[bytes]:
-    """Start the supervisor in a session of its own; its messages go to `supervisor.log`. Raises StackTrouble."""
+def start(
+    stack: LocalStack, weaknesses: Iterable[str], *, dies_with_us: bool, proxy: str = OWN_PROXY
+) -> subprocess.Popen[bytes]:
+    """Start the supervisor in a session of its own; its messages go to `supervisor.log`. Raises StackTrouble.
+
+    `proxy` is what stands before every target: ours, a Toxiproxy server that we start, or one that runs already.
+    """
     stack.folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "target_stack", "--state-dir", str(stack.folder)]
     for name in weaknesses:
         command += ["--weakness", name]
-    command += ["--proxy-command", _PROXY_COMMAND.format(python=sys.executable)]
+    command += _proxy_flags(proxy)
     if dies_with_us:
         command += ["--die-with", str(os.getpid())]
     with (stack.folder / "supervisor.log").open("wb") as log:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+
+
+def _proxy_flags(proxy: str) -> list[str]:
+    """How the supervisor is told. Raises StackTrouble for what cannot be had."""
+    if proxy == OWN_PROXY:
+        return ["--proxy-command", _PROXY_COMMAND.format(python=sys.executable)]
+    if proxy == "toxiproxy":
+        if shutil.which(_TOXIPROXY) is None:
+            where = "`make tools` builds one in build/tools/toxiproxy"
+            raise StackTrouble(f"--proxy toxiproxy: there is no {_TOXIPROXY} on PATH; {where}", 64)
+        return ["--proxy-command", f"{_TOXIPROXY} -host 127.0.0.1 -port {{port}}"]
+    scheme, _, address = proxy.partition("://")
+    port = address.rpartition(":")[2]
+    if scheme != "toxiproxy" or not port.isdecimal():
+        raise StackTrouble(f"--proxy {proxy}: give {OWN_PROXY}, toxiproxy or toxiproxy://HOST:PORT", 64)
+    return ["--proxy-at", address]
 
 
 async def wait_ready(stack: LocalStack, process: subprocess.Popen[bytes] | None, host: Host) -> Inventory:

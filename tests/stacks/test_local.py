@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from chaos.adapters.processes import ProcFs
 from chaos.ports import Host
-from chaos.stacks.local import LocalStack
+from chaos.stacks.local import LocalStack, StackTrouble, start
 
 
 class OnlyProcesses:
@@ -38,3 +40,21 @@ def test_a_supervisor_that_lives_keeps_its_file_locked_and_is_found(tmp_path: Pa
 
 def test_a_folder_without_a_stack_has_no_supervisor(tmp_path: Path) -> None:
     assert LocalStack(tmp_path / "nowhere").supervisor(HOST) is None
+
+
+@pytest.mark.parametrize(
+    ("proxy", "remedy"),
+    [
+        ("envoy", "give brownout, toxiproxy or toxiproxy://HOST:PORT"),
+        ("toxiproxy://somewhere", "give brownout, toxiproxy or toxiproxy://HOST:PORT"),
+        ("toxiproxy", "`make tools` builds one in build/tools/toxiproxy"),
+    ],
+)
+def test_a_proxy_that_cannot_be_had_is_bad_input_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: str, remedy: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StackTrouble) as trouble:
+        start(LocalStack(tmp_path / "stack"), (), dies_with_us=True, proxy=proxy)
+    assert 64 == trouble.value.exit_code
+    assert remedy in str(trouble.value)

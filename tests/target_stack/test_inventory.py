@@ -16,7 +16,12 @@ def record(ready=True, proxy="127.0.0.1:9"):
         for n, t in enumerate(topology.targets)
     ]
     return inventory_record(
-        topology, views, ready=ready, weaknesses=["w"], supervisor=Path("/s/control.sock"), proxy_admin=proxy
+        topology,
+        views,
+        ready=ready,
+        weaknesses=["w"],
+        supervisor=Path("/s/control.sock"),
+        proxy={"admin": proxy, "kind": "brownout"} if proxy else None,
     )
 
 
@@ -49,7 +54,7 @@ def test_an_engine_has_all_its_handles():
         "handles": {
             "supervisor": "/s/control.sock",
             "process_group": 11,
-            "proxy": {"admin": "127.0.0.1:9", "name": "engine-a"},
+            "proxy": {"admin": "127.0.0.1:9", "kind": "brownout", "name": "engine-a"},
             "device": {"admin": devices["address"], "id": "gpu-node-1-gpu0", "fidelity": "simulated device"},
         },
     }
@@ -85,7 +90,7 @@ def test_without_a_proxy_there_is_no_way_through_it():
 def test_a_dead_target_has_no_process_group():
     topology = load_topology()
     view = TargetView(topology.targets[0], "dead", ("lease",), (), "127.0.0.1:1", None)
-    made = inventory_record(topology, [view], ready=False, weaknesses=[], supervisor=Path("/s"), proxy_admin=None)
+    made = inventory_record(topology, [view], ready=False, weaknesses=[], supervisor=Path("/s"), proxy=None)
     assert "process_group" not in made["targets"][0]["handles"]
     assert made["targets"][0]["holds"] == ["lease"]
 
