@@ -16,7 +16,8 @@ _WITH_EVENTS = ("gateway", "device", "agent")
 @dataclass(frozen=True)
 class TargetView:
     """All that the record tells of one target now. `pids` are its processes, parent first; `address` is `host:port`;
-    `admin` is the socket for the operators of a gateway.
+    `admin` is the socket for the operators of a gateway; `last_exit` how its last process ended, as a status or the
+    negative number of a signal.
     """
 
     spec: TargetSpec
@@ -26,6 +27,9 @@ class TargetView:
     address: str
     via: str | None
     admin: str | None = None
+    burdens: Sequence[str] = ()
+    last_exit: int | None = None
+    starts: int = 0
 
 
 def _target_record(
@@ -55,6 +59,9 @@ def _target_record(
         "wire": view.spec.wire,
         "state": view.state,
         "holds": list(view.holds),
+        "burdens": list(view.burdens),
+        "last_exit": view.last_exit,
+        "starts": view.starts,
         "handles": handles,
     }
 

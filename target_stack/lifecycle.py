@@ -5,14 +5,16 @@
       │                  │  └── asked to restart ────┤
       └──────────────── died ────────────────────────┘
 
-A dead part is started again at once, unless it keeps dying young (then later and later) or somebody holds it. Events
-carry the incarnation that they are about, so that news of an earlier life changes nothing.
+A dead part is started again at once, unless it keeps dying young (then later and later), somebody holds it, or a burden
+makes it wait. Events carry the incarnation that they are about, so that news of an earlier life changes nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from target_stack.burdens import Burden, start_delay_s
 
 FIRST_BACKOFF_S = 0.2
 LONGEST_BACKOFF_S = 5.0
@@ -61,11 +63,23 @@ class Release:
 
 
 @dataclass(frozen=True)
+class Lay:
+    """Somebody lays a burden on its further lives; one with the same mark is replaced. `Release` takes it away."""
+
+    burden: Burden
+
+
+@dataclass(frozen=True)
+class Struck:
+    """A burden has ended this life."""
+
+
+@dataclass(frozen=True)
 class Tick:
     """Time has passed."""
 
 
-Event = Begin | BecameReady | AskedToRestart | Died | Hold | Release | Tick
+Event = Begin | BecameReady | AskedToRestart | Died | Hold | Release | Lay | Struck | Tick
 
 
 @dataclass(frozen=True)
@@ -80,6 +94,7 @@ class Life:
     quick_deaths: int = 0
     restart_at: float | None = None
     holds: tuple[str, ...] = ()
+    burdens: tuple[Burden, ...] = ()
 
     @property
     def state(self) -> Literal["starting", "ready", "dead", "held"]:
@@ -106,7 +121,8 @@ def _started(life: Life, now: float) -> tuple[Life, bool]:
 
 def _died(life: Life, now: float) -> tuple[Life, bool]:
     quick = life.quick_deaths + 1 if now - life.started_at < YOUNG_S else 0
-    dead = replace(life, phase="dead", quick_deaths=quick, restart_at=now + backoff_s(quick))
+    pause_s = max(backoff_s(quick), start_delay_s(life.burdens))
+    dead = replace(life, phase="dead", quick_deaths=quick, restart_at=now + pause_s)
     return _due(dead, now)
 
 
@@ -115,6 +131,10 @@ def _due(life: Life, now: float) -> tuple[Life, bool]:
     if life.restart_at is None or now < life.restart_at or life.holds:
         return life, False
     return _started(life, now)
+
+
+def _others(burdens: tuple[Burden, ...], by: str) -> tuple[Burden, ...]:
+    return tuple(each for each in burdens if each.by != by)
 
 
 def step(life: Life, event: Event, now: float) -> tuple[Life, bool]:
@@ -130,8 +150,13 @@ def step(life: Life, event: Event, now: float) -> tuple[Life, bool]:
             return _died(life, now)
         case Hold(by) if by not in life.holds:
             return replace(life, holds=(*life.holds, by)), False
-        case Release(by) if by in life.holds:
-            freed = replace(life, holds=tuple(other for other in life.holds if other != by))
+        case Lay(burden):
+            return replace(life, burdens=(*_others(life.burdens, burden.by), burden)), False
+        case Struck():
+            return replace(life, burdens=tuple(each.struck() for each in life.burdens)), False
+        case Release(by) if by in life.holds or any(each.by == by for each in life.burdens):
+            holds = tuple(other for other in life.holds if other != by)
+            freed = replace(life, holds=holds, burdens=_others(life.burdens, by))
             # Whoever reverts a kill wants the part back now, however often it died before.
             return _due(freed, max(now, freed.restart_at or now))
         case Tick():

@@ -14,7 +14,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -73,7 +73,9 @@ async def http_status(session: aiohttp.ClientSession, method: str, url: str, bod
 
 @dataclass
 class Component:
-    """One of our services. `config` gives its configuration for the address it shall listen on."""
+    """One of our services. `config` gives its configuration for the address it shall listen on; `changed` stands before
+    what it says.
+    """
 
     name: str
     component: str
@@ -81,10 +83,11 @@ class Component:
     session: aiohttp.ClientSession
     log: Path
     stop_signal: int = signal.SIGTERM
+    changed: Mapping[str, Any] = field(default_factory=dict)
 
     async def job(self, port: int) -> Mapping[str, Any]:
         """Run the component in a fork; a small one in a program of its own, without everybody's modules."""
-        config = self.config(f"127.0.0.1:{port}")
+        config = {**self.config(f"127.0.0.1:{port}"), **self.changed}
         if self.component in _SMALL:
             argv = [sys.executable, "-m", "target_stack.serve", self.component, json.dumps(config)]
             return {"name": self.name, "argv": argv, "folder": str(_HERE), "log": str(self.log)}
@@ -94,7 +97,8 @@ class Component:
         """An engine must produce a token; the others answer a ping."""
         if self.component != "engine":
             return await http_status(self.session, "GET", f"http://{address}/ping") == 200
-        body = {"model": self.config(address)["model"], "prompt": "Are you there?", "max_tokens": 1}
+        model = {**self.config(address), **self.changed}["model"]
+        body = {"model": model, "prompt": "Are you there?", "max_tokens": 1}
         return await http_status(self.session, "POST", f"http://{address}/v1/completions", body) == 200
 
     def processes(self, pid: int) -> tuple[int, ...]:

@@ -17,11 +17,25 @@ from pathlib import Path
 from typing import Any
 
 from target_stack.addresses import AddressBook
+from target_stack.burdens import Burden, life_s, settings
 from target_stack.children import Children, NurseryGone, members, signal_group, sweep
 from target_stack.config import Topology, admin_socket
 from target_stack.inventory import TargetView, inventory_record, write_atomic
-from target_stack.lifecycle import AskedToRestart, BecameReady, Begin, Died, Event, Hold, Life, Release, Tick, step
-from target_stack.parts import Part, PreparationFailed, Proxy
+from target_stack.lifecycle import (
+    AskedToRestart,
+    BecameReady,
+    Begin,
+    Died,
+    Event,
+    Hold,
+    Lay,
+    Life,
+    Release,
+    Struck,
+    Tick,
+    step,
+)
+from target_stack.parts import Component, Part, PreparationFailed, Proxy
 from target_stack.port_numbers import is_free
 from target_stack.workspace import Workspace
 
@@ -48,6 +62,7 @@ class Seat:
     pids: tuple[int, ...] = ()
     leftover: int | None = None
     problem: str = ""
+    last_exit: int | None = None
 
 
 class Supervisor:
@@ -97,7 +112,9 @@ class Supervisor:
         life = seat.life
         admin = admin_socket(str(self._workspace.folder(name))) if spec.role == "gateway" else None
         direct, via = self._book.direct(name), self._book.via(name)
-        return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin)
+        burdens = tuple(each.by for each in life.burdens)
+        past = seat.last_exit, life.incarnation
+        return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin, burdens, *past)
 
     def _target(self, name: str) -> Seat:
         if all(target.name != name for target in self._topology.targets):
@@ -109,10 +126,32 @@ class Supervisor:
         self._apply(self._target(name), Hold(by))
         return self._seats[name].life.holds
 
+    def burden(self, name: str, burden: Burden) -> tuple[str, ...]:
+        """Lay something on the further lives of a target. Other settings are for our own services, which start anew
+        with them at once; ValueError for others. Raises KeyError.
+        """
+        seat = self._target(name)
+        if burden.settings and not isinstance(seat.part, Component):
+            raise ValueError(f"{name} is no service of ours, so its settings cannot be changed")
+        before = settings(seat.life.burdens)
+        self._apply(seat, Lay(burden))
+        self._restart_unless(seat, before)
+        return tuple(each.by for each in seat.life.burdens)
+
     def release(self, name: str, by: str) -> tuple[str, ...]:
-        """Drop a hold; without any left a dead target is started at once. Raises KeyError."""
-        self._apply(self._target(name), Release(by))
-        return self._seats[name].life.holds
+        """Drop a hold and a burden; without any hold left a dead target is started at once, and one that lives with
+        other settings starts anew with its own. Raises KeyError.
+        """
+        seat = self._target(name)
+        before = settings(seat.life.burdens)
+        self._apply(seat, Release(by))
+        self._restart_unless(seat, before)
+        return seat.life.holds
+
+    def _restart_unless(self, seat: Seat, before: Mapping[str, Any]) -> None:
+        """End a life whose settings have changed, in good order; the next one has the right ones."""
+        if settings(seat.life.burdens) != before:
+            self._ask_to_restart(seat)
 
     def ask_to_stop(self) -> None:
         """Begin the shutdown."""
@@ -147,6 +186,7 @@ class Supervisor:
         """A child of the nursery ended."""
         for seat in self._seats.values():
             if seat.pid == pid:
+                seat.last_exit = status
                 seat.problem = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
                 self._lost(seat)
 
@@ -180,12 +220,27 @@ class Supervisor:
         if not is_free(self._book.port(seat.name)):
             self._book.move(seat.name)
             await self._moved(seat)
+        if isinstance(seat.part, Component):
+            seat.part.changed = settings(seat.life.burdens)
         pid = await self._children.start(await seat.part.job(self._book.port(seat.name)))
         seat.pid, seat.pids = pid, (pid,)
+        self._strike_later(seat)
         if self._children.is_running(pid):
             self._publish()
         else:
             self._lost(seat)
+
+    def _strike_later(self, seat: Seat) -> None:
+        """Whoever has laid an early death on the seat gets it, unless it is taken away before."""
+        left_s, incarnation = life_s(seat.life.burdens), seat.life.incarnation
+
+        def strike() -> None:
+            if seat.pid is not None and seat.life.incarnation == incarnation and life_s(seat.life.burdens) is not None:
+                signal_group(seat.pid, signal.SIGKILL)
+                self._apply(seat, Struck())
+
+        if left_s is not None:
+            asyncio.get_running_loop().call_later(left_s, strike)
 
     async def _moved(self, seat: Seat) -> None:
         """A direct port is another now: tell the proxy, or those who call others where there is none."""
@@ -197,9 +252,12 @@ class Supervisor:
     def restart_callers(self) -> None:
         """Have gateway and agents, where they run, start again and learn the new addresses."""
         for seat in self._callers:
-            if seat.pid is not None:
-                self._apply(seat, AskedToRestart())
-                signal_group(seat.pid, seat.part.stop_signal)
+            self._ask_to_restart(seat)
+
+    def _ask_to_restart(self, seat: Seat) -> None:
+        if seat.pid is not None:
+            self._apply(seat, AskedToRestart())
+            signal_group(seat.pid, seat.part.stop_signal)
 
     # Beginning and end.
 

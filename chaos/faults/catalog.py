@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from chaos.faults.cache_flush import CacheFlush
+from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.fault import Fault
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
@@ -17,6 +18,8 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.metrics_freeze import MetricsFreeze
+from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -24,9 +27,14 @@ from chaos.faults.net_limit import NetLimit
 from chaos.faults.net_reset import NetReset
 from chaos.faults.net_slicer import NetSlicer
 from chaos.faults.net_timeout import NetTimeout
+from chaos.faults.node_drain import NodeDrain
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
+from chaos.faults.process_crash_loop import ProcessCrashLoop
+from chaos.faults.process_exit_zero import ProcessExitZero
 from chaos.faults.process_kill import ProcessKill
+from chaos.faults.process_restart import ProcessRestart
+from chaos.faults.process_slow_start import ProcessSlowStart
 from chaos.faults.process_stall import ProcessStall
 from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
@@ -38,9 +46,15 @@ from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
 from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
 from chaos.faults.vector_store_empty import VectorStoreEmpty
+from chaos.faults.vector_store_partial import VectorStorePartial
+from chaos.faults.vector_store_read_only import VectorStoreReadOnly
+from chaos.faults.vector_store_slow import VectorStoreSlow
+from chaos.faults.vector_store_stale import VectorStoreStale
+from chaos.faults.vector_store_unready import VectorStoreUnready
 
 FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
+    ConfigDrift,
     GpuEcc,
     GpuHang,
     GpuLost,
@@ -51,6 +65,8 @@ FAULTS: tuple[type[Fault], ...] = (
     HttpDelay,
     HttpReset,
     HttpStatus,
+    MetricsFreeze,
+    MetricsGap,
     NetBandwidth,
     NetDown,
     NetLatency,
@@ -58,9 +74,14 @@ FAULTS: tuple[type[Fault], ...] = (
     NetReset,
     NetSlicer,
     NetTimeout,
+    NodeDrain,
     NodeLoss,
     Noop,
+    ProcessCrashLoop,
+    ProcessExitZero,
     ProcessKill,
+    ProcessRestart,
+    ProcessSlowStart,
     ProcessStall,
     ReleaseCanary,
     StreamCut,
@@ -72,6 +93,11 @@ FAULTS: tuple[type[Fault], ...] = (
     StreamStall,
     StreamTruncateToolCall,
     VectorStoreEmpty,
+    VectorStorePartial,
+    VectorStoreReadOnly,
+    VectorStoreSlow,
+    VectorStoreStale,
+    VectorStoreUnready,
 )
 
 by_kind: Mapping[str, type[Fault]] = MappingProxyType({fault.kind: fault for fault in FAULTS})

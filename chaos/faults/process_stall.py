@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from chaos.faults.fault import CannotInject, RevertFailed, Sighting, Undo
-from chaos.faults.grips.grip import Grip, family, grips_in, listed_processes
+from chaos.faults.grips.grip import Grip, alive, family, grips_in, listed_processes
 from chaos.faults.grips.sightings import every
 from chaos.inventory import Target
 from chaos.ports import Host, ProcessId
 from chaos.settings import setting
 
 _STOPPED = ("T", "t")
+_STOPPING_S = 0.1
+"""Longest wait for a stopped process to be seen as one."""
 
 
 @dataclass(frozen=True)
@@ -42,34 +44,42 @@ class ProcessStall:
 
         A frozen process has no count of who froze it, so two stalls of one process cannot overlap.
         """
-        grips = []
+        grips, listed_counts = [], []
         for target in targets:
             listed = await listed_processes(target, host)
-            chosen = listed[-1:] if self.part == "core" else family(listed, host.processes)
+            roots = listed[-1:] if self.part == "core" else listed
+            chosen = roots if self.part == "core" else family(roots, host.processes)
             _must_run(target.name, chosen, host)
             grips.append(Grip.of(target, chosen))
-        return {"targets": [grip.to_json() for grip in grips]}
+            listed_counts.append(len(roots))
+        return {"part": self.part, "listed": listed_counts, "targets": [grip.to_json() for grip in grips]}
 
     async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
-        """SIGSTOP each. Raises CannotInject when one has gone."""
+        """SIGSTOP each, parents first, with those that were born since. Raises CannotInject when a listed one has gone.
+
+        Others may come and go: a database has one for every client.
+        """
         del targets
-        for grip in grips_in(undo):
+        for grip, listed in _grips_with_listed(undo):
             for process in grip.processes:
-                if not host.processes.signal(process, signals.SIGSTOP):
+                if not host.processes.signal(process, signals.SIGSTOP) and process in listed:
                     raise CannotInject(
                         f"{grip.name}: process {process.pid} went away by itself before it could be frozen; "
                         "wait until `brownout status` shows it ready"
                     )
+        if undo["part"] == "all":
+            await _freeze_newborn(undo, host)
 
     async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """Each is in state T."""
+        """Each that is left is in state T, and all that are listed are left."""
         del targets
-        return every([_states(grip, host, stopped=True) for grip in grips_in(undo)])
+        return every([_frozen(grip, listed, host) for grip, listed in _grips_with_listed(undo)])
 
     async def revert(self, undo: Undo, host: Host) -> None:
         """SIGCONT each that still exists. Raises RevertFailed."""
         denied: list[int] = []
-        for process in (process for grip in grips_in(undo) for process in grip.processes):
+        frozen = [(*grip.processes, *_newborn(grip, undo, host)) for grip in grips_in(undo)]
+        for process in (process for processes in frozen for process in processes):
             try:
                 host.processes.signal(process, signals.SIGCONT)
             except PermissionError:
@@ -81,7 +91,31 @@ class ProcessStall:
     async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """None is in state T; one that died meanwhile is not frozen either."""
         del targets
-        return every([_states(grip, host, stopped=False) for grip in grips_in(undo)])
+        return every([_awake(grip, host) for grip in grips_in(undo)])
+
+
+def _grips_with_listed(undo: Undo) -> list[tuple[Grip, tuple[ProcessId, ...]]]:
+    """Each grip with those of its processes that the inventory lists; they stand first."""
+    return [(grip, grip.processes[:count]) for grip, count in zip(grips_in(undo), undo["listed"], strict=True)]
+
+
+async def _freeze_newborn(undo: Undo, host: Host) -> None:
+    """A signal takes a moment to act, and a parent may still fork in it."""
+    give_up = host.clock.now() + _STOPPING_S
+    while not all(_frozen(grip, listed, host).seen for grip, listed in _grips_with_listed(undo)):
+        if host.clock.now() >= give_up:
+            break
+        await host.clock.sleep_until(host.clock.now() + 0.001)
+    for grip in grips_in(undo):
+        for newborn in _newborn(grip, undo, host):
+            host.processes.signal(newborn, signals.SIGSTOP)
+
+
+def _newborn(grip: Grip, undo: Undo, host: Host) -> list[ProcessId]:
+    """Children that were started after `prepare` looked; a frozen parent has no more of them."""
+    if undo["part"] == "core":
+        return []
+    return [process for process in family(grip.processes, host.processes) if process not in grip.processes]
 
 
 def _must_run(name: str, processes: tuple[ProcessId, ...], host: Host) -> None:
@@ -93,12 +127,21 @@ def _must_run(name: str, processes: tuple[ProcessId, ...], host: Host) -> None:
             )
 
 
-def _states(grip: Grip, host: Host, *, stopped: bool) -> Sighting:
-    """Is every process stopped, or is none?"""
+def _frozen(grip: Grip, listed: tuple[ProcessId, ...], host: Host) -> Sighting:
+    left = alive(grip.processes, host.processes)
+    seen = set(listed) <= set(left) and all(host.processes.state(process) in _STOPPED for process in left)
+    return Sighting(seen, _told(grip, host))
+
+
+def _awake(grip: Grip, host: Host) -> Sighting:
+    seen = all(host.processes.state(process) not in _STOPPED for process in grip.processes)
+    return Sighting(seen, _told(grip, host))
+
+
+def _told(grip: Grip, host: Host) -> str:
     states = [host.processes.state(process) for process in grip.processes]
-    seen = all((state in _STOPPED) is stopped for state in states)
     pairs = zip(grip.processes, states, strict=True)
     told = ", ".join(
         f"process {process.pid} {'gone' if state is None else f'in state {state}'}" for process, state in pairs
     )
-    return Sighting(seen, f"{grip.name}: {told}")
+    return f"{grip.name}: {told}"

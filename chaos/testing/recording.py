@@ -8,6 +8,7 @@ as if it had been killed there.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,6 +179,11 @@ def _alters(method: str, url: str) -> bool:
     return method not in _LOOKING and not url.partition("?")[0].endswith(_QUESTIONS)
 
 
+def _writes(statement: str) -> bool:
+    """A statement that is limited to no row at all writes nothing."""
+    return not statement.startswith("SELECT ") and not re.fullmatch(r"DELETE FROM \w+ WHERE 1 = 0", statement)
+
+
 @dataclass(frozen=True)
 class _RecordedPostgres:
     recording: Recording
@@ -188,7 +194,7 @@ class _RecordedPostgres:
             return self.inner.ask(address, statements, timeout_s=timeout_s)
 
         what = f"postgres {address}: {'; '.join(statements)}"
-        return await self.recording.wait(what, effect, changes=any(not s.startswith("SELECT ") for s in statements))
+        return await self.recording.wait(what, effect, changes=any(map(_writes, statements)))
 
 
 @dataclass(frozen=True)

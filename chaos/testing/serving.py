@@ -17,6 +17,15 @@ from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTar
 
 MODEL = "brownout-chat"
 TOKEN_S = 0.01
+SETTINGS = {"model": MODEL, "max_model_len": 4096, "num_gpu_blocks": 512, "enable_prefix_caching": True}
+_CACHE_INFO = (
+    'vllm:cache_config_info{{engine="0",num_gpu_blocks="{num_gpu_blocks}",'
+    'enable_prefix_caching="{enable_prefix_caching}"}} 1.0\n'
+)
+
+
+def _configured(owner: FakeTarget) -> Mapping[str, Any]:
+    return {**SETTINGS, **owner.settings}
 
 
 class FakeServing:
@@ -30,6 +39,7 @@ class FakeServing:
         self._processes = processes
         self._proxy = proxy
         self._devices = devices
+        self._scrapes = 0
 
     async def answer(self, method: str, url: str, body: Any, timeout_s: float) -> HttpReply | None:
         """The reply, or None when the address is nobody's."""
@@ -64,9 +74,14 @@ class FakeServing:
         if what in ("GET /ping", "GET /health"):
             return reply(200)
         if what == "GET /metrics":
-            return lost("broken: reset by peer") if kind == "http_reset_mid_body" else reply(200, {"up": 1})
+            if kind == "http_page":
+                return HttpReply(200, attributes["page"], {})
+            self._scrapes += 1  # a true page moves
+            page = HttpReply(200, f"{_CACHE_INFO.format(**_configured(owner))}scrapes_total {self._scrapes}\n", {})
+            return lost("broken: reset by peer") if kind == "http_reset_mid_body" else page
         if what == "GET /v1/models":
-            return reply(200, {"data": [{"id": MODEL}]})
+            served = _configured(owner)
+            return reply(200, {"data": [{"id": served["model"], "max_model_len": served["max_model_len"]}]})
         if what not in ("POST /v1/completions", "POST /v1/chat/completions"):
             return reply(404, {"error": f"no such route: {what}"})
         if self._devices.lost(owner.record.name):

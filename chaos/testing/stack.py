@@ -40,6 +40,7 @@ class ProcessTable:
         """No process yet."""
         self._table: dict[int, _Process] = {}
         self._next = 4000
+        self.endings: dict[int, int] = {}
         self.on_death: list[Callable[[int], None]] = []
 
     def spawn(self, parent: int | None = None) -> ProcessId:
@@ -73,6 +74,8 @@ class ProcessTable:
         elif number == signals.SIGCONT:
             found.state = "S"
         elif number in _DEADLY:
+            # Who is asked leaves in good order.
+            self.endings[process.pid] = -signals.SIGKILL if number == signals.SIGKILL else 0
             self._die(found)
         return True
 
@@ -86,12 +89,18 @@ class ProcessTable:
 
 @dataclass
 class FakeTarget:
-    """One target: its inventory record, how many processes it starts, and who holds it dead."""
+    """One target: its inventory record, how many processes it starts, who holds it dead, what lies on its further
+    lives, and with which changed settings it runs.
+    """
 
     record: Target
     processes: int
     holds: set[str] = field(default_factory=set)
     starting: bool = False
+    burdens: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    starts: int = 0
+    last_exit: int | None = None
 
 
 class FakeSupervisor:
@@ -113,21 +122,26 @@ class FakeSupervisor:
         return self.targets[record.name].record
 
     def answer(self, method: str, route: str, body: Any) -> HttpReply:
-        """GET /status, POST /targets/{name}/hold and /release."""
+        """GET /status, POST /targets/{name}/hold, /burden and /release."""
         if (method, route) == ("GET", "/status"):
             return reply(200, self._status())
         _, folder, name, verb = (*route.split("/"), "", "", "")[:4]
-        if method != "POST" or folder != "targets" or verb not in ("hold", "release"):
+        if method != "POST" or folder != "targets" or verb not in ("hold", "burden", "release"):
             return reply(404, {"error": f"no such route: {route}"})
         if name not in self.targets:
             return reply(404, {"error": f"no such target: {name}"})
         target = self.targets[name]
         if verb == "hold":
             target.holds.add(body["by"])
+        elif verb == "burden":
+            target.burdens[body["by"]] = dict(body)
+            self._renew(target)
         else:
             target.holds.discard(body["by"])
-            self._start_later(target)
-        return reply(200, {"holds": sorted(target.holds)})
+            target.burdens.pop(body["by"], None)
+            self._renew(target)
+            self._start_later(target, at_once=True)
+        return reply(200, {"holds": sorted(target.holds), "burdens": sorted(target.burdens)})
 
     def alive(self, target: FakeTarget) -> bool:
         """Whether its first process lives."""
@@ -135,7 +149,14 @@ class FakeSupervisor:
 
     def _status(self) -> Mapping[str, Any]:
         records = [
-            {**target.record.to_json(), "state": self._state(target), "holds": sorted(target.holds)}
+            {
+                **target.record.to_json(),
+                "state": self._state(target),
+                "holds": sorted(target.holds),
+                "burdens": sorted(target.burdens),
+                "starts": target.starts,
+                "last_exit": target.last_exit,
+            }
             for target in self.targets.values()
         ]
         return {"version": 1, "targets": records}
@@ -148,16 +169,19 @@ class FakeSupervisor:
     def _on_death(self, pid: int) -> None:
         for target in self.targets.values():
             if target.record.pids[:1] == (pid,):
+                target.last_exit = self._processes.endings.get(pid)
                 self._start_later(target)
 
-    def _start_later(self, target: FakeTarget) -> None:
-        if not target.holds and not target.starting and not self.alive(target):
-            target.starting = True
-            asyncio.get_running_loop().call_later(self._restart_s, self._start, target)
+    def _start_later(self, target: FakeTarget, *, at_once: bool = False) -> None:
+        if target.holds or self.alive(target) or (target.starting and not at_once):
+            return
+        target.starting = True
+        delay_s = max((float(each.get("start_delay_s", 0)) for each in target.burdens.values()), default=0.0)
+        asyncio.get_running_loop().call_later(max(self._restart_s, delay_s), self._start, target)
 
     def _start(self, target: FakeTarget) -> None:
         target.starting = False
-        if target.holds:
+        if target.holds or self.alive(target):
             return
         first = self._processes.spawn()
         more = [self._processes.spawn(first.pid) for _ in range(target.processes - 1)]
@@ -165,6 +189,29 @@ class FakeSupervisor:
         target.record = dataclasses.replace(
             target.record, pids=pids, handles={**target.record.handles, "process_group": first.pid}
         )
+        target.starts += 1
+        target.settings = _settings(target)
+        for mark, burden in target.burdens.items():
+            if burden.get("life_s") is not None:
+                asyncio.get_running_loop().call_later(burden["life_s"], self._strike, target, mark, first)
+
+    def _strike(self, target: FakeTarget, mark: str, first: ProcessId) -> None:
+        burden = target.burdens.get(mark)
+        if burden is None or burden["deaths"] == 0:
+            return
+        if self._processes.signal(first, signals.SIGKILL) and burden["deaths"] is not None:
+            target.burdens[mark] = {**burden, "deaths": burden["deaths"] - 1}
+
+    def _renew(self, target: FakeTarget) -> None:
+        """Other settings make it start anew."""
+        if target.settings != _settings(target) and self.alive(target):
+            leader = self._processes.identify(target.record.pids[0])
+            if leader:
+                self._processes.signal(leader, signals.SIGTERM)
+
+
+def _settings(target: FakeTarget) -> Mapping[str, Any]:
+    return {key: value for each in target.burdens.values() for key, value in each.get("settings", {}).items()}
 
 
 @dataclass

@@ -6,6 +6,7 @@ import pytest
 
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.catalog import FAULTS, by_kind
+from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.fault import Fault
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
@@ -17,6 +18,8 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.metrics_freeze import MetricsFreeze
+from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -24,9 +27,14 @@ from chaos.faults.net_limit import NetLimit
 from chaos.faults.net_reset import NetReset
 from chaos.faults.net_slicer import NetSlicer
 from chaos.faults.net_timeout import NetTimeout
+from chaos.faults.node_drain import NodeDrain
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
+from chaos.faults.process_crash_loop import ProcessCrashLoop
+from chaos.faults.process_exit_zero import ProcessExitZero
 from chaos.faults.process_kill import ProcessKill
+from chaos.faults.process_restart import ProcessRestart
+from chaos.faults.process_slow_start import ProcessSlowStart
 from chaos.faults.process_stall import ProcessStall
 from chaos.faults.release_canary import ReleaseCanary
 from chaos.faults.stream_cut import StreamCut
@@ -38,6 +46,11 @@ from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
 from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
 from chaos.faults.vector_store_empty import VectorStoreEmpty
+from chaos.faults.vector_store_partial import VectorStorePartial
+from chaos.faults.vector_store_read_only import VectorStoreReadOnly
+from chaos.faults.vector_store_slow import VectorStoreSlow
+from chaos.faults.vector_store_stale import VectorStoreStale
+from chaos.faults.vector_store_unready import VectorStoreUnready
 from chaos.settings import settings_of
 from chaos.testing.clock import run_virtual
 from chaos.testing.conformance import check_fault, check_negative_control
@@ -57,13 +70,25 @@ EDGES: tuple[Fault, ...] = (
     NetTimeout(),
     NetTimeout(close_after=Duration(0.1), direction="upstream"),
 )
+STORES: tuple[Fault, ...] = (
+    VectorStoreEmpty(),
+    VectorStorePartial(),
+    VectorStoreReadOnly(),
+    VectorStoreSlow(),
+    VectorStoreStale(),
+    VectorStoreUnready(),
+)
 EXAMPLES: tuple[Fault, ...] = (
     Noop(),
     ProcessKill(),
     ProcessKill(signal="TERM"),
     ProcessStall(),
     ProcessStall(part="all"),
+    ProcessExitZero(),
     NodeLoss(),
+    NodeDrain(),
+    ConfigDrift(model="brownout-chat-v2", max_model_len=2048),
+    ConfigDrift(num_gpu_blocks=300, prefix_caching=False),
     NetLatency(latency=Duration(0.15)),
     NetLatency(latency=Duration(0.4), jitter=Duration(0.4), direction="upstream"),
     NetDown(),
@@ -103,9 +128,21 @@ EXAMPLES: tuple[Fault, ...] = (
     StreamTruncateToolCall(),
     StreamTruncateToolCall(keep_chars=0, share=Ratio(0.1)),
     CacheFlush(),
-    VectorStoreEmpty(),
+    MetricsFreeze(),
+    MetricsGap(),
+    MetricsGap(page="empty"),
+    *STORES,
 )
-WIRES = {CacheFlush: "redis", VectorStoreEmpty: "postgres"}
+WIRES = {CacheFlush: "redis", **{type(fault): "postgres" for fault in STORES}}
+PASSING: tuple[Fault, ...] = (
+    ProcessKill(restart="supervisor"),
+    ProcessRestart(),
+    ProcessRestart(drain=False),
+    ProcessCrashLoop(),
+    ProcessCrashLoop(deaths=2),
+    ProcessSlowStart(),
+)
+"""Whose trace stays when they are over."""
 RELEASES = (
     ReleaseCanary(model="brownout-chat-v2-long"),
     ReleaseCanary(code="2", system_prompt="Be brief.", max_tokens=90, min_tokens=60),
@@ -133,15 +170,26 @@ def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_
 @pytest.mark.parametrize("wire", ["postgres", "redis"])
 @pytest.mark.parametrize(
     "fault",
-    [ProcessKill(), ProcessStall(), NodeLoss(), NetLatency(latency=Duration(0.15)), NetDown(), *EDGES],
+    [
+        ProcessKill(),
+        ProcessExitZero(),
+        ProcessStall(),
+        NodeLoss(),
+        NodeDrain(),
+        NetLatency(latency=Duration(0.15)),
+        NetDown(),
+        *EDGES,
+    ],
     ids=repr,
 )
 def test_processes_and_edges_of_a_database_are_harmed_like_any_other(fault: Fault, wire: str) -> None:
     _check(fault, targets=1, wire=wire)
 
 
-def test_a_kill_that_the_supervisor_answers_keeps_the_contract_of_passing_harm() -> None:
-    _check(ProcessKill(restart="supervisor"), targets=1, lasting=False)
+@pytest.mark.parametrize("targets", [1, 2])
+@pytest.mark.parametrize("fault", PASSING, ids=repr)
+def test_harm_that_the_supervisor_ends_keeps_the_contract_of_passing_harm(fault: Fault, targets: int) -> None:
+    _check(fault, targets=targets, lasting=False)
 
 
 @pytest.mark.parametrize("targets", [1, 2])
@@ -155,7 +203,7 @@ def test_a_canary_keeps_the_contract_of_harm_that_the_stack_may_end_itself(fault
     run_virtual(main)
 
 
-@pytest.mark.parametrize("fault", [*EXAMPLES, *RELEASES], ids=repr)
+@pytest.mark.parametrize("fault", [*EXAMPLES, *PASSING, *RELEASES], ids=repr)
 def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> None:
     """The negative control: the inject is left out, and the observer looks for as long as harm may take to show."""
 
@@ -173,7 +221,7 @@ def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> Non
 
 
 def test_every_kind_of_the_catalogue_has_an_example_here() -> None:
-    assert {fault.kind for fault in FAULTS} == {example.kind for example in (*EXAMPLES, *RELEASES)}
+    assert {fault.kind for fault in FAULTS} == {example.kind for example in (*EXAMPLES, *PASSING, *RELEASES)}
 
 
 def test_the_catalogue_finds_a_fault_by_the_word_that_names_its_file_and_class() -> None:

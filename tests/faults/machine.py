@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -51,8 +52,13 @@ class Engine(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1  # an answer leaves in one piece, as from any server that means it
 
+    scrapes = itertools.count()
+
     def do_GET(self) -> None:
-        self._send("application/json", json.dumps({"data": [{"id": "tiny"}]}).encode())
+        if self.path.startswith("/metrics"):
+            self._send("text/plain; version=0.0.4", b"scrapes_total %d\n" % next(self.scrapes))
+        else:
+            self._send("application/json", json.dumps({"data": [{"id": "tiny"}]}).encode())
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.fault import CannotInject, Fault
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
@@ -18,6 +19,8 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.metrics_freeze import MetricsFreeze
+from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
@@ -25,9 +28,14 @@ from chaos.faults.net_limit import NetLimit
 from chaos.faults.net_reset import NetReset
 from chaos.faults.net_slicer import NetSlicer
 from chaos.faults.net_timeout import NetTimeout
+from chaos.faults.node_drain import NodeDrain
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
+from chaos.faults.process_crash_loop import ProcessCrashLoop
+from chaos.faults.process_exit_zero import ProcessExitZero
 from chaos.faults.process_kill import ProcessKill
+from chaos.faults.process_restart import ProcessRestart
+from chaos.faults.process_slow_start import ProcessSlowStart
 from chaos.faults.process_stall import ProcessStall
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_drop_done import StreamDropDone
@@ -49,13 +57,27 @@ STREAMS: tuple[Fault, ...] = (
     *(StreamCut(), StreamDropDone(), StreamDuplicate(), StreamErrorFrame(), StreamGarble()),
     *(StreamSlowFirst(delay=Duration(0.1)), StreamStall(), StreamTruncateToolCall()),
 )
-REQUESTS: tuple[Fault, ...] = (HttpBody(), HttpDelay(delay=Duration(0.1)), HttpReset(), HttpStatus())
+REQUESTS: tuple[Fault, ...] = (
+    *(HttpBody(), HttpDelay(delay=Duration(0.1)), HttpReset(), HttpStatus(), MetricsFreeze(), MetricsGap()),
+)
 EDGES: tuple[Fault, ...] = (
     *(NetBandwidth(rate=Size(1000)), NetLimit(after=Size(1000)), NetReset(), NetSlicer(), NetTimeout()),
 )
 TOXIC: tuple[Fault, ...] = (*EDGES, *REQUESTS, *STREAMS)
 GPU: tuple[Fault, ...] = (GpuEcc(), GpuHang(), GpuLost(), GpuMemoryPressure(), GpuThrottle(), GpuXid())
-HARMFUL: tuple[Fault, ...] = (ProcessKill(), ProcessStall(), NodeLoss(), LATENCY, NetDown(), *TOXIC, *GPU)
+DRIFT = ConfigDrift(max_model_len=2048)
+LIVES: tuple[Fault, ...] = (ProcessCrashLoop(), ProcessExitZero(), ProcessRestart(), ProcessSlowStart(), NodeDrain())
+HARMFUL: tuple[Fault, ...] = (
+    *LIVES,
+    DRIFT,
+    ProcessKill(),
+    ProcessStall(),
+    NodeLoss(),
+    LATENCY,
+    NetDown(),
+    *TOXIC,
+    *GPU,
+)
 
 
 @pytest.mark.parametrize("fault", HARMFUL, ids=lambda fault: fault.kind)
@@ -86,6 +108,14 @@ def test_only_what_serves_streams_can_have_them_harmed(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", REQUESTS, ids=lambda fault: fault.kind)
 def test_harm_to_requests_needs_http(fault: Fault) -> None:
+    async def main() -> tuple[str, ...]:
+        return fault.problems((InMemoryHost().add_target("vectors", "vector-store", wire="postgres"),))
+
+    assert run_virtual(main) == ("vectors: it speaks postgres, not HTTP",)
+
+
+@pytest.mark.parametrize("fault", [MetricsFreeze(), MetricsGap()], ids=lambda fault: fault.kind)
+def test_what_has_no_metrics_page_cannot_lose_it(fault: Fault) -> None:
     async def main() -> tuple[str, ...]:
         return fault.problems((InMemoryHost().add_target("vectors", "vector-store", wire="postgres"),))
 
@@ -208,9 +238,34 @@ def test_a_device_process_that_does_not_answer_is_named(fault: Fault) -> None:
     assert _refusal(fault, vanish) == "tools: nobody at 127.0.0.1:8479 knows the GPU tools-gpu0"
 
 
-@pytest.mark.parametrize("fault", [NodeLoss(), ProcessKill()], ids=lambda fault: fault.kind)
+@pytest.mark.parametrize(
+    "fault", [NodeLoss(), NodeDrain(), ProcessKill(), ProcessExitZero()], ids=lambda fault: fault.kind
+)
 def test_a_supervisor_that_accepts_no_hold_stops_the_kill(fault: Fault) -> None:
     def refuse(world: InMemoryHost) -> None:
         world.http.trouble["unix:///run/stack/control.sock:/targets/"] = HttpReply(503, "busy", {})
 
     assert _refusal(fault, refuse).startswith("tools: its supervisor at /run/stack/control.sock did not accept a hold")
+
+
+@pytest.mark.parametrize("fault", [ProcessCrashLoop(), ProcessSlowStart(), DRIFT], ids=lambda fault: fault.kind)
+def test_a_supervisor_that_accepts_no_burden_stops_the_fault(fault: Fault) -> None:
+    def refuse(world: InMemoryHost) -> None:
+        world.http.trouble["unix:///run/stack/control.sock:/targets/"] = HttpReply(400, "no such setting", {})
+
+    assert _refusal(fault, refuse).startswith(
+        "tools: its supervisor at /run/stack/control.sock did not accept a burden: status 400 no such setting"
+    )
+
+
+def test_a_drift_to_what_is_there_already_or_to_nothing_is_refused() -> None:
+    fault = ConfigDrift(max_model_len=4096)
+    assert _refusal(fault, lambda _: None) == "tools has these settings already; choose others"
+    assert ConfigDrift().problems(())[0].startswith("nothing drifts; set model")
+
+
+def test_an_engine_that_hides_its_settings_cannot_drift() -> None:
+    def hide(world: InMemoryHost) -> None:
+        world.http.trouble["http://127.0.0.1:41001/metrics"] = HttpReply(404, "", {})
+
+    assert "does not tell its settings at 127.0.0.1:41001" in _refusal(DRIFT, hide)

@@ -20,6 +20,8 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.metrics_freeze import MetricsFreeze
+from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_drop_done import StreamDropDone
 from chaos.faults.stream_duplicate import StreamDuplicate
@@ -68,6 +70,9 @@ def admin() -> Iterator[str]:
         HttpBody(body="html"),
         HttpBody(body="broken_json"),
         HttpDelay(delay=Duration(0.2), share=Ratio(0.1)),
+        MetricsFreeze(),
+        MetricsGap(),
+        MetricsGap(page="empty"),
         StreamCut(share=Ratio(0.1)),
         StreamCut(after_events=0, ending="reset"),
         StreamCut(ending="clean"),

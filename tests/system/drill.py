@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 HERE = Path(__file__).parent
 SHORT = HERE / "short"
 ROOT = HERE.parents[1]
@@ -145,6 +147,23 @@ def _troubles(target: dict[str, Any]) -> Iterator[str]:
             yield f"{name} {target[name]} refuses"
     if not target["pids"]:
         yield "no process"
+    if target["wire"] == "postgres":
+        yield from _left_in_database(target["address"])
+
+
+def _left_in_database(address: str) -> Iterator[str]:
+    """Hidden tables, views that stand in for them, and settings that somebody has written down."""
+    host, _, port = address.rpartition(":")
+    try:
+        with psycopg.connect(host=host, port=int(port), user="postgres", dbname="postgres", connect_timeout=2) as store:
+            left = (
+                "SELECT relname FROM pg_class WHERE relkind = 'v' AND relnamespace = 2200 OR relname LIKE 'brownout-%'"
+            )
+            yield from (f"{name} is left" for (name,) in store.execute(left).fetchall())
+            written = "SELECT name FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'"
+            yield from (f"{name} is set" for (name,) in store.execute(written).fetchall())
+    except psycopg.Error as problem:
+        yield f"no look at its tables: {problem}"
 
 
 def process_state(pid: int) -> str | None:

@@ -14,6 +14,9 @@ FAULTS = [
     *("http_body", "http_delay", "http_reset", "http_status"),
     *("stream_cut", "stream_drop_done", "stream_duplicate", "stream_error_frame"),
     *("stream_garble", "stream_slow_first", "stream_stall"),
+    *("process_restart", "process_exit_zero", "process_crash_loop", "process_slow_start", "node_drain", "config_drift"),
+    *("vector_store_empty", "vector_store_read_only", "vector_store_slow"),
+    *("metrics_gap", "metrics_freeze"),
 ]
 
 

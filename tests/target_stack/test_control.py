@@ -8,6 +8,7 @@ import stat
 import aiohttp
 import pytest
 
+from target_stack.burdens import Burden
 from target_stack.control import SocketPathTooLong, open_control
 
 pytestmark = pytest.mark.system
@@ -17,7 +18,7 @@ class Remembering:
     """Knows one target and keeps its holds."""
 
     def __init__(self):
-        self.holds, self.stopped = [], False
+        self.holds, self.burdens, self.stopped = [], [], False
 
     def status(self):
         return {"version": 1}
@@ -27,6 +28,10 @@ class Remembering:
             raise KeyError(name)
         self.holds.append(by)
         return tuple(self.holds)
+
+    def burden(self, name, burden):
+        self.burdens.append(burden)
+        return (burden.by,)
 
     def release(self, name, by):
         if name != "tools":
@@ -69,6 +74,30 @@ def test_hold_and_release_answer_with_the_holds(tmp_path):
         ("POST", "/targets/tools/release", b'{"by": "lease-1"}'),
     )
     assert answers == [(200, {"holds": ["lease-1"]}), (200, {"holds": []})]
+
+
+def test_a_burden_is_read_to_the_last_key(tmp_path):
+    stack = Remembering()
+    body = b'{"by": "lease-1", "start_delay_s": 2, "life_s": 0.5, "deaths": 3, "settings": {"seed": 2}}'
+    answers, _ = calls(tmp_path / "c.sock", stack, ("POST", "/targets/tools/burden", body))
+    assert answers == [(200, {"burdens": ["lease-1"]})]
+    assert stack.burdens == [Burden("lease-1", 2, 0.5, 3, {"seed": 2})]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("lives_s", "1", "'lives_s' is nothing that can be laid on a target"),
+        ("life_s", "-1", "life_s must be a number from 0 to 3600, not -1"),
+        ("deaths", "true", "deaths must be a number"),
+        ("settings", "[]", "settings must be a mapping"),
+    ],
+)
+def test_a_burden_that_makes_no_sense_is_400(tmp_path, key, value, why):
+    body = f'{{"by": "x", "{key}": {value}}}'.encode()
+    (answer,), _ = calls(tmp_path / "c.sock", Remembering(), ("POST", "/targets/tools/burden", body))
+    assert answer[0] == 400
+    assert why in answer[1]["error"]
 
 
 def test_an_unknown_target_is_404(tmp_path):

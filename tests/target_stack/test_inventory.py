@@ -51,6 +51,9 @@ def test_an_engine_has_all_its_handles():
         "wire": "http",
         "state": "ready",
         "holds": [],
+        "burdens": [],
+        "last_exit": None,
+        "starts": 0,
         "handles": {
             "supervisor": "/s/control.sock",
             "process_group": 11,

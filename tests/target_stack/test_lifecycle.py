@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from target_stack.burdens import Burden, life_s, settings
 from target_stack.lifecycle import (
     HOPELESS_DEATHS,
     LONGEST_BACKOFF_S,
@@ -18,8 +19,10 @@ from target_stack.lifecycle import (
     Died,
     Event,
     Hold,
+    Lay,
     Life,
     Release,
+    Struck,
     Tick,
     backoff_s,
     step,
@@ -129,6 +132,32 @@ def test_a_part_that_was_never_ready_and_dies_young_each_time_is_hopeless():
     assert not dataclasses.replace(life, was_ready=True).hopeless
 
 
+def test_a_start_that_must_wait_waits_and_a_release_ends_the_wait():
+    slow = ((0.0, Begin()), (0.1, BecameReady(1)), (3.0, Lay(Burden("a", start_delay_s=4))), (5.0, Died(1)))
+    assert played(*slow, (8.9, Tick()))[1] == [0.0]
+    assert played(*slow, (9.1, Tick()))[1] == [0.0, 9.1]
+    assert played(*slow, (6.0, Release("a")))[1] == [0.0, 6.0]
+    assert played(*slow, (6.0, Release("b")))[1] == [0.0]
+
+
+def test_an_early_death_is_dealt_so_often_and_no_more():
+    life, _ = played((0.0, Begin()), (1.0, Lay(Burden("a", life_s=0.5, deaths=2))))
+    assert life_s(life.burdens) == 0.5
+    for left in (0.5, None):
+        life, _ = step(life, Struck(), 2.0)
+        assert life_s(life.burdens) == left
+    endless, _ = played((0.0, Begin()), (1.0, Lay(Burden("a", life_s=0.5))), (2.0, Struck()))
+    assert life_s(endless.burdens) == 0.5
+
+
+def test_of_two_burdens_the_shorter_life_and_the_later_settings_count_until_one_is_taken_away():
+    one, other = Burden("a", life_s=2, settings={"seed": 1, "x": 1}), Burden("b", life_s=1, settings={"seed": 2})
+    life, _ = played((0.0, Begin()), (1.0, Lay(one)), (2.0, Lay(other)))
+    assert (life_s(life.burdens), settings(life.burdens)) == (1, {"seed": 2, "x": 1})
+    life, _ = step(life, Release("b"), 3.0)
+    assert (life_s(life.burdens), settings(life.burdens)) == (2, {"seed": 1, "x": 1})
+
+
 EVENTS = st.one_of(
     st.just(Begin()),
     st.just(Tick()),
@@ -137,6 +166,8 @@ EVENTS = st.one_of(
     st.builds(Died, st.integers(0, 4)),
     st.builds(Hold, st.sampled_from("ab")),
     st.builds(Release, st.sampled_from("ab")),
+    st.just(Struck()),
+    st.builds(Lay, st.builds(Burden, st.sampled_from("ab"), st.floats(0, LONGEST_BACKOFF_S), st.none() | st.just(1.0))),
 )
 
 

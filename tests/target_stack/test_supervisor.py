@@ -218,6 +218,39 @@ def test_a_held_target_stays_dead_until_it_is_released(stack):
     assert stack.ready().target("embedder")["state"] == "ready"
 
 
+def test_a_target_that_must_die_again_does_so_until_that_is_taken_away(stack):
+    before = stack.ready().target("tools")
+    burden = {"by": "lease-2", "life_s": 0.05, "deaths": None}
+    assert stack.call("POST", "/targets/tools/burden", burden) == (200, {"burdens": ["lease-2"]})
+    os.killpg(before["pids"][0], signal.SIGKILL)
+    eventually(lambda: stack.target("tools")["starts"] >= before["starts"] + 3)
+    assert stack.target("tools")["last_exit"] == -signal.SIGKILL
+    stack.call("POST", "/targets/tools/release", {"by": "lease-2"})
+    assert stack.ready().target("tools")["burdens"] == []
+
+
+def test_a_target_runs_with_other_settings_as_long_as_somebody_says_so(stack):
+    before = stack.ready().target("engine-b")
+
+    def served():
+        with contextlib.suppress(httpx.HTTPError):
+            base = httpx.get(f"http://{before['address']}/v1/models").json()["data"][0]
+            return base["id"], base["max_model_len"]
+
+    burden = {"by": "lease-3", "settings": {"model": "another", "max_model_len": 1024}}
+    assert stack.call("POST", "/targets/engine-b/burden", burden)[0] == 200
+    eventually(lambda: served() == ("another", 1024))
+    assert stack.ready().target("engine-b")["last_exit"] == 0
+    stack.call("POST", "/targets/engine-b/release", {"by": "lease-3"})
+    eventually(lambda: served() == ("brownout-chat", 4096))
+    assert stack.ready().target("engine-b")["address"] == before["address"]
+
+
+def test_what_is_no_service_of_ours_keeps_its_settings(stack):
+    status, said = stack.call("POST", "/targets/vector-store/burden", {"by": "x", "settings": {"port": 1}})
+    assert (status, said["error"]) == (400, "vector-store is no service of ours, so its settings cannot be changed")
+
+
 def test_the_proxy_is_started_again_with_all_its_edges(stack):
     admin = stack.ready().target("tools")["handles"]["proxy"]["admin"]
     os.kill(stack.proxy(), signal.SIGKILL)

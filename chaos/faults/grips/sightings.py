@@ -32,7 +32,7 @@ async def seen_back(grip: Grip, at: str, mark: str | None, host: Host) -> Sighti
     answers = await host.network.round_trip(at, grip.wire, ANSWER_S) is not None
     record = await supervisor.look(grip.supervisor, grip.name, host) if grip.supervisor else None
     listener = await grip.proxy.look(host) if grip.proxy and at == grip.via else None
-    in_the_way = {*(record.get("holds", ()) if record else ()), *(listener.down_marks if listener else ())}
+    in_the_way = {*supervisor.marks_in(record), *(listener.down_marks if listener else ())}
     if mark in in_the_way:
         return Sighting(seen=False, what=f"{grip.name}: the mark {mark} is still there")
     if answers:

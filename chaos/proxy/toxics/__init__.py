@@ -5,6 +5,7 @@ from __future__ import annotations
 from chaos.proxy.toxics.bandwidth import Bandwidth
 from chaos.proxy.toxics.http_body import HttpBody
 from chaos.proxy.toxics.http_delay import HttpDelay
+from chaos.proxy.toxics.http_page import HttpPage
 from chaos.proxy.toxics.http_reset_mid_body import HttpResetMidBody
 from chaos.proxy.toxics.http_status import HttpStatus
 from chaos.proxy.toxics.latency import Latency
@@ -39,6 +40,7 @@ TOXIPROXYS: tuple[type[Attributes], ...] = (
 PER_REQUEST: tuple[type[Attributes], ...] = (
     HttpBody,
     HttpDelay,
+    HttpPage,
     HttpResetMidBody,
     HttpStatus,
     SseCut,
