@@ -280,8 +280,11 @@ async def _frozen_and_woken(fault: ProcessStall, target: Target, host: Host) -> 
 
 
 def _states_of_children(pid: int) -> set[str]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return {Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] for child in children}
+    states = set()
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it was about to end
+            states.add(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0])
+    return states
 
 
 @pytest.fixture
