@@ -10,9 +10,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+_FILLER = [
+    "These",
+    "lines",
+    "were",
+    "pasted",
+    "above",
+    "the",
+    "question",
+    "and",
+    "say",
+    "nothing",
+    "that",
+    "an",
+    "answer",
+    "to",
+    "it",
+    "could",
+    "need.",
+]
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -34,6 +54,12 @@ class Prompt:
     tool: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     refused: bool = False
+
+
+def lengthened(question: str, words: int | None) -> str:
+    """The question with text that asks for nothing before it, so that together they have so many words."""
+    missing = (words or 0) - len(question.split())
+    return question if missing <= 0 else f"{' '.join(islice(cycle(_FILLER), missing))}\n\n{question}"
 
 
 def prompts_dirs(experiment: Path | None) -> tuple[Path, ...]:

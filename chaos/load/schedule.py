@@ -14,7 +14,7 @@ from typing import Any
 
 from chaos.load.arrivals import arrivals
 from chaos.load.personas import ClientBehaviour, behaviour_of
-from chaos.load.prompts import Prompt, PromptError
+from chaos.load.prompts import Prompt, PromptError, lengthened
 from chaos.ports import Entropy
 from chaos.spec.model import Load
 
@@ -122,7 +122,7 @@ def _body(load: Load, prompt: Prompt) -> Mapping[str, Any]:
         return {**named, "input": [prompt.question]}
     body = {
         **named,
-        "messages": [{"role": "user", "content": prompt.question}],
+        "messages": [{"role": "user", "content": lengthened(prompt.question, load.prompt_words)}],
         "max_tokens": load.max_tokens,
         "stream": load.stream,
     }

@@ -45,7 +45,8 @@ def load_line(load: Load) -> str:
     if load.surge is not None:
         rate += f", {load.surge.times:g} times as much for {load.surge.for_}"
     kind = " of batch work" if load.priority == "batch" else ""
-    return f"{load.name}: {rate}{kind} on {load.route} ({load.prompts}), {client}"
+    length = "" if load.prompt_words is None else f", prompts of {load.prompt_words} words"
+    return f"{load.name}: {rate}{kind} on {load.route} ({load.prompts}{length}), {client}"
 
 
 def _fault(fault: PlannedFault) -> list[str]:

@@ -122,6 +122,10 @@ _HARM: Mapping[str, Explanation] = {
         "What would be due after the end of the load is never sent: the surge would be smaller than it says.",
         _SURGE,
     ),
+    "no-prompt-to-lengthen": Explanation(
+        "Tools, agents and embeddings get what the prompt set says, word for word.",
+        "load: {name: chat, route: chat, rate: 20/s, prompt_words: 1500}",
+    ),
 }
 
 _CLAIMS: Mapping[str, Explanation] = {

@@ -86,6 +86,12 @@ class Load:
     priority: Literal["interactive", "batch"] = setting(
         "class that the requests name: people who wait, or work that can", default="interactive"
     )
+    prompt_words: int | None = setting(
+        "length of the prompts in words: a shorter one gets text that asks for nothing before it; default as it is",
+        default=None,
+        least=1,
+        most=100_000,
+    )
     stream: bool = setting("ask for a token stream", default=True)
     cache: bool = setting(
         "accept answers that were kept or are under way for others (`x-cache: prefer`)", default=False

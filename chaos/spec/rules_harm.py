@@ -12,6 +12,8 @@ from chaos.spec.rules_names import CONTROL_KIND
 from chaos.spec.wording import listed, shown
 from chaos.units import Duration
 
+_PROMPTED = ("chat", "rag")
+
 
 def fault_exceeds_blast_radius(draft: Draft) -> Iterator[Diagnostic]:
     """No fault lasts longer than the blast radius allows."""
@@ -107,6 +109,18 @@ def surge_outlasts_load(draft: Draft) -> Iterator[Diagnostic]:
             )
 
 
+def no_prompt_to_lengthen(draft: Draft) -> Iterator[Diagnostic]:
+    """Only a question to a model has a prompt of any length."""
+    for load in draft.loads:
+        if load.value.prompt_words is not None and load.value.route not in _PROMPTED:
+            yield draft.problem(
+                "no-prompt-to-lengthen",
+                load.at("prompt_words"),
+                f"requests on route {load.value.route} have no prompt that could be longer",
+                help_text=f"use route {' or '.join(_PROMPTED)}, or leave it out",
+            )
+
+
 HARM_RULES = (
     fault_exceeds_blast_radius,
     role_outside_blast_radius,
@@ -115,4 +129,5 @@ HARM_RULES = (
     empty_fault,
     no_traffic,
     surge_outlasts_load,
+    no_prompt_to_lengthen,
 )

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from chaos.adapters.entropy import SeededEntropy
-from chaos.load.prompts import Prompt, PromptError
-from chaos.load.schedule import http_request, plan_load
+from chaos.load.prompts import Prompt, PromptError, lengthened
+from chaos.load.schedule import PlannedRequest, http_request, plan_load
 from chaos.spec.model import Load
 from chaos.units import Rate
 
@@ -122,3 +122,16 @@ def test_kept_answers_are_accepted_only_when_the_load_says_so(cache):
 def test_batch_work_says_so_and_people_need_not(priority, named):
     made = plan(route="chat", priority=priority)
     assert http_request(made.load, made.requests[0], 1).headers.get("x-priority") == named
+
+
+def test_a_short_prompt_is_lengthened_to_so_many_words_and_ends_with_the_question():
+    load = Load(name="chat", route="chat", rate=Rate(1.0), prompt_words=200)
+    request = PlannedRequest(0, 0.0, Prompt("p", question="What is the answer?"), "0" * 32)
+    (message,) = json.loads(http_request(load, request, 1).body)["messages"]
+    assert len(message["content"].split()) == 200
+    assert message["content"].endswith("\n\nWhat is the answer?")
+
+
+@pytest.mark.parametrize("words", [None, 1, 4])
+def test_a_prompt_that_is_long_enough_stays_as_it_is(words):
+    assert lengthened("What is the answer?", words) == "What is the answer?"

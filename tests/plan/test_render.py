@@ -65,3 +65,8 @@ def test_a_surge_of_batch_work_is_told() -> None:
     )
     told = "nightly: 2/s poisson, 12 times as much for 10s of batch work on chat (small-talk), patient clients"
     assert told == load_line(batch)
+
+
+def test_long_prompts_are_told() -> None:
+    flood = Load(name="flood", route="chat", rate=Rate(2.0), prompt_words=900)
+    assert load_line(flood) == "flood: 2/s poisson on chat (small-talk, prompts of 900 words), patient clients"
