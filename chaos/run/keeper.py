@@ -131,9 +131,10 @@ class FaultKeeper:
         return True
 
     async def revert_all(self, by: str) -> bool:
-        """Undo everything still held, last in first out. False when something could not be undone."""
-        results = [await self.revert(held.planned, by) for held in reversed(list(self._held.values()))]
-        return all(results)
+        """Undo everything still held, all at the same time: faults revert in any order, and a slow one must not keep the
+        others in force. False when something could not be undone.
+        """
+        return all(await asyncio.gather(*(self.revert(held.planned, by) for held in [*self._held.values()])))
 
     def in_force(self) -> bool:
         """Whether anything is armed or harmed that must still be reverted."""

@@ -23,6 +23,7 @@ from agent import AGENT
 from breaking import KILLS, SIGNALS
 from clone import CLONE
 from drill import ROOT
+from edges import ABORT, FIDELITY
 from judging import CONTROL, WEAKNESSES, injection, missions
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
 from policies import POLICIES
@@ -35,7 +36,7 @@ def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
     quick = (AMPLIFICATION, ROTATION, POLICIES, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
     long = (SIGNALS, KILLS, CONTROL, missions(folder / "runs"), injection(folder / "runs"), WEAKNESSES)
-    return (*quick, TOOLS, AGENT, CLONE, *long)
+    return (*quick, FIDELITY, ABORT, TOOLS, AGENT, CLONE, *long)
 
 
 def table(scores: Sequence[Score]) -> str:
