@@ -131,8 +131,9 @@ class FaultKeeper:
         return True
 
     async def revert_all(self, by: str) -> bool:
-        """Undo everything still held, all at the same time: faults revert in any order, and a slow one must not keep the
-        others in force. False when something could not be undone.
+        """Undo everything still held, all at the same time. False when something could not be undone.
+
+        Faults revert in any order, and a slow revert must not keep the others in force.
         """
         return all(await asyncio.gather(*(self.revert(held.planned, by) for held in [*self._held.values()])))
 
