@@ -14,25 +14,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-_FILLER = [
-    "These",
-    "lines",
-    "were",
-    "pasted",
-    "above",
-    "the",
-    "question",
-    "and",
-    "say",
-    "nothing",
-    "that",
-    "an",
-    "answer",
-    "to",
-    "it",
-    "could",
-    "need.",
-]
+_FILLER = "These lines were pasted above the question and say nothing that an answer to it could need."
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -59,7 +41,7 @@ class Prompt:
 def lengthened(question: str, words: int | None) -> str:
     """The question with text that asks for nothing before it, so that together they have so many words."""
     missing = (words or 0) - len(question.split())
-    return question if missing <= 0 else f"{' '.join(islice(cycle(_FILLER), missing))}\n\n{question}"
+    return question if missing <= 0 else f"{' '.join(islice(cycle(_FILLER.split()), missing))}\n\n{question}"
 
 
 def prompts_dirs(experiment: Path | None) -> tuple[Path, ...]:
