@@ -8,18 +8,12 @@ import time
 from collections.abc import Sequence
 
 from drill import Drill, until_whole
+from killing import ALL
 from matrix import Figure, Found, Matrix, Row, Trial, ended
 
 from chaos.journal.reader import read_journal
 from chaos.load.report import quantile
 
-FAULTS = (
-    *("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"),
-    *("net_bandwidth", "net_limit", "net_reset", "net_slicer", "net_timeout"),
-    *("http_body", "http_delay", "http_reset", "http_status"),
-    *("stream_cut", "stream_drop_done", "stream_duplicate", "stream_error_frame"),
-    *("stream_garble", "stream_slow_first", "stream_stall"),
-)
 KILLS_EACH = 20
 SIGNALS_EACH = 5
 WHOLE_WITHIN_S = 2.0
@@ -33,7 +27,7 @@ ASKED = (("SIGINT", 1), ("SIGINT", 2), ("SIGTERM", 1))
 
 
 def _kill_trials() -> list[Trial]:
-    return [Trial(f"{fault}/{number:02}", number) for number in range(KILLS_EACH) for fault in FAULTS]
+    return [Trial(f"{fault}/{number:02}", number) for number in range(KILLS_EACH) for fault in ALL]
 
 
 def killed(trial: Trial, drill: Drill) -> Found:
@@ -85,7 +79,7 @@ def signalled(trial: Trial, drill: Drill) -> Found:
     """Interrupt one run of a random fault, before or while it is in force: reverted, reported, exit code 3."""
     dice = random.Random(trial.name)
     asked, _, times = trial.name.partition("/")[0].partition("x")
-    fault, delay_s, began = dice.choice(FAULTS), dice.uniform(0, 5), time.time()
+    fault, delay_s, began = dice.choice(ALL), dice.uniform(0, 5), time.time()
     with ended(drill.begin_run(fault, "--seed", str(trial.seed))) as process:
         drill.wait_for("load_started", process, began)
         time.sleep(delay_s)

@@ -7,20 +7,10 @@ import time
 
 import pytest
 from drill import Drill, kill, until_whole
-
-FAULTS = [
-    *("noop_long", "process_kill", "process_stall", "node_loss", "net_latency", "net_down"),
-    *("net_bandwidth", "net_limit", "net_reset", "net_slicer", "net_timeout"),
-    *("http_body", "http_delay", "http_reset", "http_status"),
-    *("stream_cut", "stream_drop_done", "stream_duplicate", "stream_error_frame"),
-    *("stream_garble", "stream_slow_first", "stream_stall"),
-    *("process_restart", "process_exit_zero", "process_crash_loop", "process_slow_start", "node_drain", "config_drift"),
-    *("vector_store_empty", "vector_store_read_only", "vector_store_slow"),
-    *("metrics_gap", "metrics_freeze"),
-]
+from killing import FIRST
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", FIRST)
 def test_the_watchdog_reverts_within_two_seconds_and_the_evidence_stays(drill: Drill, name: str) -> None:
     took, broken = killed(drill, name, delay_s=random.Random(name).uniform(0, 1))
     assert ([], True) == (broken, took <= 2.0), f"{took:.2f}s"

@@ -1,0 +1,32 @@
+"""The faults in whose middle the harness is killed, by what their undo is; each has a short experiment of its name.
+
+`make test` kills it in the first of each family, since all of a family are undone by the same call; `make soak` in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+BY_UNDO: Mapping[str, tuple[str, ...]] = {
+    "a marker file": ("noop_long",),
+    "a hold on a dead process": ("process_kill",),
+    "a hold on all of a node": ("node_loss",),
+    "a stopped process": ("process_stall",),
+    "a burden on a process": (
+        *("config_drift", "process_crash_loop", "process_restart", "process_exit_zero", "process_slow_start"),
+        "node_drain",
+    ),
+    "a listener that is off": ("net_down",),
+    "a toxic on bytes": ("net_latency", "net_bandwidth", "net_limit", "net_reset", "net_slicer", "net_timeout"),
+    "a toxic on requests": ("http_status", "http_body", "http_delay", "http_reset"),
+    "a toxic on streams": (
+        *("stream_stall", "stream_cut", "stream_drop_done", "stream_duplicate", "stream_error_frame"),
+        *("stream_garble", "stream_slow_first"),
+    ),
+    "a page that is served in another's place": ("metrics_freeze", "metrics_gap"),
+    "two names of a table": ("vector_store_empty",),
+    "a setting of a database": ("vector_store_read_only", "vector_store_slow"),
+}
+FIRST = tuple(faults[0] for faults in BY_UNDO.values())
+ALL = tuple(chain.from_iterable(BY_UNDO.values()))
