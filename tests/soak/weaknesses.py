@@ -1,9 +1,9 @@
 """`make weaknesses`: every planted mistake is caught by the claim that should catch it; the hardened stack makes none.
 
-    python tests/soak/weaknesses.py [--seed N] [--to FILE]
+    python tests/soak/weaknesses.py [--seed N] [--to FILE] [--keep DIR]
 
-Writes docs/weaknesses.md. The exit code is 1 when a weakness is not caught, or when the hardened stack is not upheld by
-every experiment.
+Writes docs/weaknesses.md. Resumable: an experiment whose verdict lies in DIR is not run again. The exit code is 1 when
+a weakness is not caught, or when the hardened stack is not upheld by every experiment.
 """
 
 from __future__ import annotations
@@ -56,25 +56,46 @@ def known_weaknesses(drill: Drill) -> dict[str, str]:
     return {weakness["name"]: weakness["summary"] for weakness in found}
 
 
-def run_planted(drill: Drill, seed: int) -> dict[Catch, Shown]:
+@dataclass(frozen=True)
+class Kept:
+    """The verdicts of a seed that are there already, one file each."""
+
+    folder: Path
+    drill: Drill
+    seed: int
+
+    def verdict(self, experiment: str, *weakness: str) -> tuple[int, Verdict]:
+        """Exit code and verdict of an experiment, run now unless it was before."""
+        name = "-".join([experiment.replace("/", "_"), *weakness, str(self.seed)])
+        path = self.folder / f"{name}.json"
+        if path.exists():
+            record = json.loads(path.read_text())
+            return record["code"], record["verdict"]
+        planted = [word for name in weakness for word in ("--weakness", name)]
+        file = EXPERIMENTS / f"{experiment}.yaml"
+        code, verdict = run_verdict(self.drill, file, self.seed, self.drill.runs, *planted)
+        path.write_text(json.dumps({"code": code, "verdict": verdict}))
+        return code, verdict
+
+
+def run_planted(kept: Kept) -> dict[Catch, Shown]:
     """Run the experiment of every catch on a stack with its weakness."""
     shown: dict[Catch, Shown] = {}
     for catch in CATCHES:
-        file = EXPERIMENTS / f"{catch.experiment}.yaml"
-        code, verdict = run_verdict(drill, file, seed, drill.runs, "--weakness", catch.weakness)
+        code, verdict = kept.verdict(catch.experiment, catch.weakness)
         claim = told(claim_of(verdict, catch))
         shown[catch] = Shown(verdict, None if is_caught(code, verdict, catch) else f"exit code {code}; {claim}")
         say(f"planted   {catch.weakness} in {catch.experiment}: {shown[catch].wrong or claim}")
     return shown
 
 
-def run_hardened(drill: Drill, seed: int) -> dict[str, Shown]:
+def run_hardened(kept: Kept) -> dict[str, Shown]:
     """Run every experiment on one stack without weaknesses."""
-    bring_up(drill)
+    bring_up(kept.drill)
     shown: dict[str, Shown] = {}
     for file in sorted(path for path in EXPERIMENTS.rglob("*.yaml") if "gamedays" not in path.parts):
-        code, verdict = run_verdict(drill, file, seed, drill.runs)
         name = file.relative_to(EXPERIMENTS).with_suffix("").as_posix()
+        code, verdict = kept.verdict(name)
         shown[name] = Shown(verdict, not_upheld(code, verdict))
         say(f"hardened  {name}: {shown[name].wrong or 'upheld'}")
     return shown
@@ -129,14 +150,16 @@ def main(arguments: Iterable[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--to", type=Path, default=ROOT / "docs" / "weaknesses.md", metavar="FILE")
+    parser.add_argument("--keep", type=Path, default=ROOT / "soak" / "weaknesses", metavar="DIR")
     options = parser.parse_args(list(arguments))
+    options.keep.mkdir(parents=True, exist_ok=True)
     with own_place() as drill:
         summaries = known_weaknesses(drill)
         if old := stale(summaries):
             say("\n".join(f"tests/soak/caught.py: {why}" for why in old))
             return 1
-        planted = run_planted(drill, options.seed)
-        hardened = run_hardened(drill, options.seed)
+        kept = Kept(options.keep, drill, options.seed)
+        planted, hardened = run_planted(kept), run_hardened(kept)
     text = page(summaries, planted, hardened)
     options.to.parent.mkdir(parents=True, exist_ok=True)
     options.to.write_text(text)
