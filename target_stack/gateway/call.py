@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from target_stack.gateway.policies.deadline import HEADER, Deadline
 from target_stack.gateway.policies.queue import Priority
@@ -27,6 +27,10 @@ class Call:
     def trace_id(self) -> str:
         """32 hex digits."""
         return self.trace.trace_id
+
+    def by(self, deadline: Deadline) -> Call:
+        """The same call as a hop sees it that has less time."""
+        return replace(self, deadline=deadline)
 
     def headers(self, now: float) -> dict[str, str]:
         """Headers for the next hop."""

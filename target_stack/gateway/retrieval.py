@@ -86,7 +86,7 @@ class Retrieval:
         return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
 
     async def _embedded(self, question: str, call: Call, deadline: Deadline) -> list[float]:
-        return await self._embedder.call(deadline, lambda: self._embed(question, call))
+        return await self._embedder.call(deadline, lambda: self._embed(question, call.by(deadline)))
 
     async def _embed(self, question: str, call: Call) -> list[float]:
         status, reply = await self._embedder_http.post("/v1/embeddings", {"input": [question]}, call)

@@ -131,7 +131,7 @@ class AnswerCache:
         dependency, http = self._embedder
         deadline = call.deadline.within(self._telemetry.clock(), self._limits.embedder_s)
         try:
-            name, numbers = await dependency.call(deadline, lambda: _embed(http, identity.question, call))
+            name, numbers = await dependency.call(deadline, lambda: _embed(http, identity.question, call.by(deadline)))
         except DependencyDown:
             return None
         return Entry(identity.scope, name, unit(numbers), telling_words(identity.question))

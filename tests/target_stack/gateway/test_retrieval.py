@@ -23,6 +23,15 @@ async def test_rag_sends_the_documents_and_names_them(serve: Any) -> None:
         assert stack.embedder.calls[0][1] == {"input": ["Hi?"]}
 
 
+async def test_the_embedder_is_told_its_own_share_of_the_time(serve: Any) -> None:
+    async with serve(deadline={"embedder_s": 0.3, "retrieval_s": 0.4}) as stack:
+        await stack.chat(route="rag")
+        await stack.chat(route="rag", headers={"x-cache": "prefer"})
+        told = [int(headers["x-deadline-ms"]) for _, _, headers in stack.embedder.calls]
+        assert told
+        assert max(told) <= 300
+
+
 @pytest.mark.parametrize("how", ["store_dead", "store_frozen", "embedder_dead", "embedder_slow", "embedder_broken"])
 async def test_without_retrieval_the_answer_comes_soon_and_says_so(serve: Any, how: str) -> None:
     async with serve() as stack:
