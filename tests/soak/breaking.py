@@ -7,8 +7,8 @@ import signal
 import time
 from collections.abc import Sequence
 
+from by_undo import ALL
 from drill import Drill, until_whole
-from killing import ALL
 from matrix import Figure, Found, Matrix, Row, Trial, ended
 
 from chaos.journal.reader import read_journal

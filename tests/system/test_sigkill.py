@@ -6,8 +6,8 @@ import random
 import time
 
 import pytest
+from by_undo import FIRST
 from drill import Drill, kill, until_whole
-from killing import FIRST
 
 
 @pytest.mark.parametrize("name", FIRST)
