@@ -60,6 +60,25 @@ class HttpService:
             raise CallFailed("malformed_reply") from problem
 
 
+async def embed(
+    embedder: tuple[Dependency, HttpService], question: str, call: Call, deadline: Deadline
+) -> tuple[str, list[float]]:
+    """The embedder's name for its model, and the question's vector. Raises DependencyDown."""
+    dependency, http = embedder
+    return await dependency.call(deadline, lambda: _embed(http, question, call.by(deadline)))
+
+
+async def _embed(http: HttpService, question: str, call: Call) -> tuple[str, list[float]]:
+    status, reply = await http.post("/v1/embeddings", {"input": [question]}, call)
+    if status != 200:
+        raise CallFailed(f"status_{status}")
+    try:
+        vector = [float(number) for number in reply["data"][0]["embedding"]]
+    except (LookupError, TypeError, ValueError) as problem:
+        raise CallFailed("malformed_reply") from problem
+    return str(reply.get("model")), vector
+
+
 class Retrieval:
     """Embedder and vector store as one question, each with its own limit inside one for both."""
 
@@ -71,7 +90,7 @@ class Retrieval:
         limits: DeadlineSettings,
         clock: Clock,
     ) -> None:
-        self._embedder, self._embedder_http = embedder
+        self._embedder = embedder
         self.store, self._store_client = vector_store
         self._limits = limits
         self._clock = clock
@@ -82,21 +101,10 @@ class Retrieval:
         """
         now = self._clock()
         deadline = call.deadline.within(now, self._limits.retrieval_s)
-        vector = known or await self._embedded(question, call, deadline.within(now, self._limits.embedder_s))
+        vector = (
+            known or (await embed(self._embedder, question, call, deadline.within(now, self._limits.embedder_s)))[1]
+        )
         return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
-
-    async def _embedded(self, question: str, call: Call, deadline: Deadline) -> list[float]:
-        return await self._embedder.call(deadline, lambda: self._embed(question, call.by(deadline)))
-
-    async def _embed(self, question: str, call: Call) -> list[float]:
-        status, reply = await self._embedder_http.post("/v1/embeddings", {"input": [question]}, call)
-        if status != 200:
-            raise CallFailed(f"status_{status}")
-        try:
-            vector = [float(number) for number in reply["data"][0]["embedding"]]
-        except (LookupError, TypeError, ValueError) as problem:
-            raise CallFailed("malformed_reply") from problem
-        return vector
 
     async def _search(self, vector: list[float], call: Call, deadline: Deadline) -> list[Document]:
         left_s = deadline.remaining(self._clock())

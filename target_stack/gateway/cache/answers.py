@@ -19,7 +19,7 @@ from target_stack.gateway.dependency import CallFailed, Dependency, DependencyDo
 from target_stack.gateway.policies.caching import CacheSettings, Identity, is_keepable, lifetime_s, telling_words
 from target_stack.gateway.policies.deadline import Deadline
 from target_stack.gateway.policies.settings import DeadlineSettings
-from target_stack.gateway.retrieval import HttpService
+from target_stack.gateway.retrieval import HttpService, embed
 from target_stack.gateway.telemetry import Telemetry
 
 Result = Literal["hit", "semantic", "miss", "error"]
@@ -128,20 +128,9 @@ class AnswerCache:
         """The question's place in the index; None when the embedder does not give it in time."""
         if self._embedder is None:
             return None
-        dependency, http = self._embedder
         deadline = call.deadline.within(self._telemetry.clock(), self._limits.embedder_s)
         try:
-            name, numbers = await dependency.call(deadline, lambda: _embed(http, identity.question, call.by(deadline)))
+            name, numbers = await embed(self._embedder, identity.question, call, deadline)
         except DependencyDown:
             return None
         return Entry(identity.scope, name, unit(numbers), telling_words(identity.question))
-
-
-async def _embed(http: HttpService, question: str, call: Call) -> tuple[str, list[float]]:
-    status, reply = await http.post("/v1/embeddings", {"input": [question]}, call)
-    if status != 200:
-        raise CallFailed(f"status_{status}")
-    try:
-        return str(reply.get("model")), [float(number) for number in reply["data"][0]["embedding"]]
-    except (LookupError, TypeError, ValueError) as problem:
-        raise CallFailed("malformed_reply") from problem
