@@ -24,7 +24,7 @@ from chaos.testing.recording import Recording
 from chaos.testing.redis import FakeRedis
 from chaos.testing.releases import FakeReleases
 from chaos.testing.serving import FakeServing
-from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
+from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, ProcessTable
 
 ROUND_TRIP_S = 0.0005
 _FATAL = ("timeout", "reset_peer")
@@ -60,10 +60,9 @@ class InMemoryFiles:
 class InMemoryNetwork:
     """The `Network` port: an address is a target's own or a listener of the fault proxy; all others refuse."""
 
-    def __init__(self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy) -> None:
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
-        self._processes = processes
         self._proxy = proxy
 
     async def connect(self, address: str, timeout_s: float) -> ConnectResult:
@@ -73,7 +72,7 @@ class InMemoryNetwork:
         listener = self._proxy.at(address)
         if listener:
             return "accepted" if listener.enabled and not self._proxy.absent else "refused"
-        owner = self._owner(address)
+        owner = self._supervisor.at(address)
         return "accepted" if owner and self._supervisor.alive(owner) else "refused"
 
     async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
@@ -82,9 +81,9 @@ class InMemoryNetwork:
         delay_s = listener.delay_s if listener else 0.0
         if await self.connect(address, timeout_s) != "accepted":
             return None
-        owner = self._owner(listener.upstream if listener else address)
+        owner = self._supervisor.at(listener.upstream if listener else address)
         needs_s = ROUND_TRIP_S + delay_s
-        answers = owner is not None and self._runs(owner) and owner.record.wire == wire
+        answers = owner is not None and self._supervisor.runs(owner) and owner.record.wire == wire
         if listener:
             self._proxy.touch(listener)
             answers = answers and not any(listener.of(kind) for kind in _FATAL)
@@ -96,24 +95,17 @@ class InMemoryNetwork:
         if await self.connect(address, timeout_s) != "accepted":
             return Exchanged("none", 0, 0.0)
         listener = self._proxy.at(address)
-        owner = self._owner(listener.upstream if listener else address)
+        owner = self._supervisor.at(listener.upstream if listener else address)
         needs_s = ROUND_TRIP_S + (listener.added_s(size) if listener else 0.0)
         ended = _ended(listener, size) if listener else None
         if listener:
             self._proxy.touch(listener)
-        if owner is None or not self._runs(owner) or owner.record.wire != wire or ended == "silent":
+        if owner is None or not self._supervisor.runs(owner) or owner.record.wire != wire or ended == "silent":
             needs_s, ended = timeout_s, "silent"
         await asyncio.sleep(min(needs_s, timeout_s))
         if ended:
             return Exchanged(ended, 0, needs_s)
         return Exchanged("whole", size, needs_s) if needs_s <= timeout_s else Exchanged("silent", 0, timeout_s)
-
-    def _owner(self, address: str) -> FakeTarget | None:
-        return next((one for one in self._supervisor.targets.values() if one.record.address == address), None)
-
-    def _runs(self, target: FakeTarget) -> bool:
-        first = self._processes.identify(target.record.pids[0])
-        return first is not None and self._processes.state(first) != "T"
 
 
 def _ended(listener: FakeListener, size: int) -> Literal["silent", "broken"] | None:
@@ -174,13 +166,13 @@ class InMemoryHost:
         self.processes = ProcessTable()
         self.supervisor = FakeSupervisor(socket, self.processes)
         self.proxy = FakeProxy(admin)
-        self.redis = FakeRedis(self.supervisor, self.processes, self.proxy)
-        self.postgres = FakePostgres(self.supervisor, self.processes, self.proxy)
+        self.redis = FakeRedis(self.supervisor, self.proxy)
+        self.postgres = FakePostgres(self.supervisor, self.proxy)
         self.devices = FakeDevices("127.0.0.1:8479")
         serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices)
         self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.files = InMemoryFiles()
-        network = InMemoryNetwork(self.supervisor, self.processes, self.proxy)
+        network = InMemoryNetwork(self.supervisor, self.proxy)
         self._recording = Recording(
             Host(self.clock, self.processes, network, self.http, self.redis, self.postgres, self.files)
         )

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from chaos.ports import PostgresRefused, Rows
-from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
+from chaos.testing.reach import reach
+from chaos.testing.stack import FakeProxy, FakeSupervisor
 
 NO_SUCH_TABLE = "42P01"
 DOCUMENTS = ("one", "two", "three")
@@ -94,10 +95,9 @@ def _no_setting(name: str) -> str:
 class FakePostgres:
     """The `Postgres` port: every target whose wire is `postgres` has a database, which outlives its processes."""
 
-    def __init__(self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy) -> None:
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
-        self._processes = processes
         self._proxy = proxy
         self._databases: dict[str, FakeDatabase] = {}
 
@@ -109,23 +109,10 @@ class FakePostgres:
 
     async def ask(self, address: str, statements: Sequence[str], *, timeout_s: float = 1.0) -> tuple[Rows, ...]:
         """Run them in one transaction."""
-        await asyncio.sleep(0)
-        owner = self._owner(address)
-        if owner is None or not self._supervisor.alive(owner):
-            raise ConnectionRefusedError(f"nobody listens at {address}")
-        first = self._processes.identify(owner.record.pids[0])
-        if first is None or self._processes.state(first) == "T":
-            await asyncio.sleep(timeout_s)
-            raise TimeoutError(f"{address} did not answer")
+        owner = await reach(self._supervisor, self._proxy, address, "postgres", timeout_s)
         database = self.database(owner.record.name)
         results = database.run(statements)
         await asyncio.sleep(min(database.slept_s, timeout_s))
         if database.slept_s > timeout_s:
             raise TimeoutError(f"{address} did not answer")
         return results
-
-    def _owner(self, address: str) -> FakeTarget | None:
-        listener = self._proxy.at(address)
-        upstream = listener.upstream if listener else address
-        stores = (one for one in self._supervisor.targets.values() if one.record.wire == "postgres")
-        return next((one for one in stores if one.record.address == upstream), None)

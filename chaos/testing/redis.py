@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from chaos.ports import RedisRefused, RedisReply
-from chaos.testing.stack import FakeProxy, FakeSupervisor, FakeTarget, ProcessTable
+from chaos.testing.reach import reach
+from chaos.testing.stack import FakeProxy, FakeSupervisor
 
 Databases = dict[int, dict[str, str]]
 FULL = {"answer:1": "one", "answer:2": "two", "answer:3": "three"}
@@ -16,10 +16,9 @@ FULL = {"answer:1": "one", "answer:2": "two", "answer:3": "three"}
 class FakeRedis:
     """The `Redis` port: every target whose wire is `redis` has databases, which outlive its processes."""
 
-    def __init__(self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy) -> None:
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
-        self._processes = processes
         self._proxy = proxy
         self._databases: dict[str, Databases] = {}
 
@@ -31,21 +30,8 @@ class FakeRedis:
         self, address: str, commands: Sequence[Sequence[str]], *, timeout_s: float = 1.0
     ) -> tuple[RedisReply, ...]:
         """Run them in order; MULTI and EXEC change nothing, as nobody comes between."""
-        await asyncio.sleep(0)
-        owner = self._owner(address)
-        if owner is None or not self._supervisor.alive(owner):
-            raise ConnectionRefusedError(f"nobody listens at {address}")
-        first = self._processes.identify(owner.record.pids[0])
-        if first is None or self._processes.state(first) == "T":
-            await asyncio.sleep(timeout_s)
-            raise TimeoutError(f"{address} did not answer")
+        owner = await reach(self._supervisor, self._proxy, address, "redis", timeout_s)
         return _run(self.databases(owner.record.name), commands)
-
-    def _owner(self, address: str) -> FakeTarget | None:
-        listener = self._proxy.at(address)
-        upstream = listener.upstream if listener else address
-        redis = (one for one in self._supervisor.targets.values() if one.record.wire == "redis")
-        return next((one for one in redis if one.record.address == upstream), None)
 
 
 def _run(databases: Databases, commands: Sequence[Sequence[str]]) -> tuple[RedisReply, ...]:

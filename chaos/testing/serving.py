@@ -45,7 +45,7 @@ class FakeServing:
         """The reply, or None when the address is nobody's."""
         parts = urlsplit(url)
         listener = self._proxy.at(parts.netloc)
-        owner = self._owner(listener.upstream if listener else parts.netloc)
+        owner = self._supervisor.at(listener.upstream if listener else parts.netloc)
         if owner is None:
             return None
         if listener and (self._proxy.absent or not listener.enabled):
@@ -113,6 +113,3 @@ class FakeServing:
         if found:
             self._proxy.hits[listener.name, observed] += 1
         return found
-
-    def _owner(self, address: str) -> FakeTarget | None:
-        return next((one for one in self._supervisor.targets.values() if one.record.address == address), None)

@@ -147,6 +147,15 @@ class FakeSupervisor:
         """Whether its first process lives."""
         return bool(target.record.pids) and self._processes.identify(target.record.pids[0]) is not None
 
+    def runs(self, target: FakeTarget) -> bool:
+        """Whether its first process lives and is not frozen."""
+        first = self._processes.identify(target.record.pids[0]) if target.record.pids else None
+        return first is not None and self._processes.state(first) != "T"
+
+    def at(self, address: str) -> FakeTarget | None:
+        """The target whose own address this is."""
+        return next((one for one in self.targets.values() if one.record.address == address), None)
+
     def _status(self) -> Mapping[str, Any]:
         records = [
             {

@@ -101,9 +101,8 @@ class Retrieval:
         """
         now = self._clock()
         deadline = call.deadline.within(now, self._limits.retrieval_s)
-        vector = (
-            known or (await embed(self._embedder, question, call, deadline.within(now, self._limits.embedder_s)))[1]
-        )
+        embedded_by = deadline.within(now, self._limits.embedder_s)
+        vector = known or (await embed(self._embedder, question, call, embedded_by))[1]
         return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
 
     async def _search(self, vector: list[float], call: Call, deadline: Deadline) -> list[Document]:
