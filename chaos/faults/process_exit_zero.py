@@ -8,13 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaos.faults.fault import Sighting, Undo
+from chaos.faults.fault import Sighting
 from chaos.faults.grips import supervisor
-from chaos.faults.grips.grip import Grip, family, grips_in, listed_processes
-from chaos.faults.grips.leaving import leave
-from chaos.faults.grips.marks import new_mark
-from chaos.faults.grips.sightings import every_one, seen_back
-from chaos.faults.grips.together import all_of
+from chaos.faults.grips.grip import Grip
+from chaos.faults.grips.sent_away import SentAway
 from chaos.faults.process_kill import seen_dead
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -23,12 +20,11 @@ from chaos.units import Duration
 
 
 @dataclass(frozen=True)
-class ProcessExitZero:
+class ProcessExitZero(SentAway):
     """Ends a target's process with status 0."""
 
     kind: ClassVar[str] = "process_exit_zero"
     summary: ClassVar[str] = "The target exits with status 0 and is taken for done: nobody starts it until the revert."
-    fidelity: ClassVar[str] = "process"
     observer: ClassVar[str] = "/proc no longer has the process, its address refuses, and its parent was told status 0"
 
     grace: Duration = setting(
@@ -43,37 +39,12 @@ class ProcessExitZero:
         lifeless = (f"{t.name}: the inventory lists no process to end" for t in targets if not t.pids)
         return (*lifeless, *supervisor.without(targets, "leave it dead and start it again"))
 
-    async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
-        """Note which processes there are. Raises CannotInject for a dead target."""
-        grips = [Grip.of(target, family(await listed_processes(target, host), host.processes)) for target in targets]
-        return {"hold": new_mark(self.kind), "targets": [grip.to_json() for grip in grips]}
-
-    async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
-        """Hold, then ask it to leave. Raises CannotInject."""
-        del targets
-        await supervisor.hold_all(grips_in(undo), undo["hold"], host)
-        await leave(grips_in(undo), float(self.grace), host)
-
-    async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """Every process is gone, its address refuses, and its end was the end of a success."""
-        del targets
-        return await every_one(_seen_done(grip, host) for grip in grips_in(undo))
-
-    async def revert(self, undo: Undo, host: Host) -> None:
-        """Release the hold; the supervisor starts the target at once. Raises RevertFailed."""
-        await all_of(supervisor.releases(grips_in(undo), undo["hold"], host))
-
-    async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """Every address answers again."""
-        del targets
-        return await every_one(seen_back(grip, grip.address, undo["hold"], host) for grip in grips_in(undo))
-
-
-async def _seen_done(grip: Grip, host: Host) -> Sighting:
-    dead = await seen_dead(grip, host, refused=True)
-    record = await supervisor.look(grip.supervisor, grip.name, host) if dead.seen and grip.supervisor else None
-    if record is None:
-        return Sighting(seen=False, what=dead.what)
-    status = record.get("last_exit")
-    told = "nobody says how it ended" if status is None else f"it ended with status {status}"
-    return Sighting(status == 0, f"{dead.what}, {told}")
+    async def seen_away(self, grip: Grip, host: Host) -> Sighting:
+        """The process is gone, its address refuses, and its end was the end of a success."""
+        dead = await seen_dead(grip, host, refused=True)
+        record = await supervisor.look(grip.supervisor, grip.name, host) if dead.seen and grip.supervisor else None
+        if record is None:
+            return Sighting(seen=False, what=dead.what)
+        status = record.get("last_exit")
+        told = "nobody says how it ended" if status is None else f"it ended with status {status}"
+        return Sighting(status == 0, f"{dead.what}, {told}")
