@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips import tables
-from chaos.faults.grips.grip import Grip, grips_in
-from chaos.faults.grips.sightings import every_one
-from chaos.inventory import Target
+from chaos.faults.grips.grip import Grip
+from chaos.faults.grips.stand_in import StandIn
 from chaos.ports import Host, PostgresRefused
 from chaos.settings import setting
 
@@ -18,7 +17,7 @@ _REFUSING = "SELECT * FROM {hidden} WHERE current_setting('brownout.collection_i
 
 
 @dataclass(frozen=True)
-class VectorStoreUnready:
+class VectorStoreUnready(StandIn):
     """Lets every search fail."""
 
     kind: ClassVar[str] = "vector_store_unready"
@@ -28,43 +27,21 @@ class VectorStoreUnready:
 
     table: str = setting("the table that searches look into", default="documents")
 
-    def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
-        """A target must speak PostgreSQL's protocol, the table have a plain name."""
-        return tables.not_postgres(targets, table=self.table)
+    def view(self, _undo: Undo, _target: str) -> str:
+        """An error."""
+        return _REFUSING
 
-    async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
-        """See that searches are served. Raises CannotInject for a table that is empty or not there."""
-        return await tables.prepared(self.kind, self.table, targets, host)
-
-    async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
-        """Move the table away and let an error answer in its place. Raises CannotInject."""
-        del targets
-        await tables.stand_in(undo, _REFUSING, host)
-
-    async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
+    async def seen_harmed(self, grip: Grip, undo: Undo, host: Host) -> Sighting:
         """The server answers, the table does not."""
-        del targets
-        return await every_one(_seen_refusing(grip, undo["table"], host) for grip in grips_in(undo))
-
-    async def revert(self, undo: Undo, host: Host) -> None:
-        """Give the table its name back. Raises RevertFailed."""
-        await tables.take_away(undo, host)
-
-    async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """There are rows where searches look, and nothing under our mark."""
-        del targets
-        return await tables.seen_whole(undo, host)
-
-
-async def _seen_refusing(grip: Grip, table: str, host: Host) -> Sighting:
-    try:
-        await tables.number(grip, "SELECT 1", host)
-    except tables.TROUBLE as problem:
-        return tables.silent(grip, problem)
-    try:
-        rows = await tables.count(grip, table, host)
-    except PostgresRefused as refused:
-        return Sighting(seen=True, what=f"{grip.name}: SELECT 1 is answered, {table} is refused: {refused}")
-    except OSError as problem:
-        return tables.silent(grip, problem)
-    return Sighting(seen=False, what=f"{grip.name}: {rows or 'no'} rows in {table}")
+        table = undo["table"]
+        try:
+            await tables.number(grip, "SELECT 1", host)
+        except tables.TROUBLE as problem:
+            return tables.silent(grip, problem)
+        try:
+            rows = await tables.count(grip, table, host)
+        except PostgresRefused as refused:
+            return Sighting(seen=True, what=f"{grip.name}: SELECT 1 is answered, {table} is refused: {refused}")
+        except OSError as problem:
+            return tables.silent(grip, problem)
+        return Sighting(seen=False, what=f"{grip.name}: {rows or 'no'} rows in {table}")

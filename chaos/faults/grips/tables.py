@@ -60,19 +60,18 @@ async def prepared(kind: str, table: str, targets: tuple[Target, ...], host: Hos
     return {"mark": new_mark(kind), "table": table, "targets": [grip.to_json() for grip in grips]}
 
 
-async def stand_in(undo: Undo, query: str, host: Host) -> None:
-    """Move the table away and let `query`, in which `{hidden}` is its new name, answer in its place. Raises
+async def stand_in(grip: Grip, undo: Undo, query: str, host: Host) -> None:
+    """Move a target's table away and let `query`, in which `{hidden}` is its new name, answer in its place. Raises
     CannotInject.
     """
     table, mark = undo["table"], undo["mark"]
     view = query.replace("{hidden}", f'"{mark}"')
     steps = (_READ_WRITE, f'ALTER TABLE {table} RENAME TO "{mark}"', f"CREATE VIEW {table} AS {view}")
-    for grip in grips_in(undo):
-        await _must_be_a_table(grip, table, host)
-        try:
-            await ask(grip, steps, host)
-        except TROUBLE as problem:
-            raise CannotInject(f"{grip.name}: its table {table} could not be moved: {problem!r}") from problem
+    await _must_be_a_table(grip, table, host)
+    try:
+        await ask(grip, steps, host)
+    except TROUBLE as problem:
+        raise CannotInject(f"{grip.name}: its table {table} could not be moved: {problem!r}") from problem
 
 
 async def take_away(undo: Undo, host: Host) -> None:
@@ -101,11 +100,6 @@ async def count(grip: Grip, table: str, host: Host, *, timeout_s: float = ANSWER
         raise
 
 
-async def seen(undo: Undo, wanted: Callable[[int, int], bool], host: Host) -> Sighting:
-    """Do the numbers of rows where searches look and under our mark show the harm at every target?"""
-    return await every_one(_seen(grip, undo, wanted, host) for grip in grips_in(undo))
-
-
 async def seen_whole(undo: Undo, host: Host) -> Sighting:
     """Are there rows where searches look, and nothing under our mark?"""
     return await every_one(_seen_whole(grip, undo, host) for grip in grips_in(undo))
@@ -117,7 +111,8 @@ async def _look(grip: Grip, undo: Undo, host: Host) -> tuple[int | None, int | N
     return here, hidden, f"{grip.name}: {here or 'no'} rows in {undo['table']}, {told} under our mark"
 
 
-async def _seen(grip: Grip, undo: Undo, wanted: Callable[[int, int], bool], host: Host) -> Sighting:
+async def seen(grip: Grip, undo: Undo, wanted: Callable[[int, int], bool], host: Host) -> Sighting:
+    """Do the numbers of rows where searches look and under our mark show the harm at this target?"""
     try:
         here, hidden, told = await _look(grip, undo, host)
     except TROUBLE as problem:
