@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from aiohttp import web
 
 from target_stack.burdens import Burden, burden_of
+from target_stack.web_service import listen_privately
 
 _LONGEST_SOCKET_PATH = 107
 """`sun_path` holds 108 bytes with the closing zero (unix(7))."""
@@ -92,12 +93,4 @@ async def open_control(stack: Controlled, path: Path) -> web.AppRunner:
     """Listen on `path`, mode 600; `cleanup()` of the result closes it. Raises SocketPathTooLong or OSError."""
     if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
         raise SocketPathTooLong(f"{path} is too long for a Unix socket; choose a --state-dir with a shorter path")
-    path.unlink(missing_ok=True)  # noqa: ASYNC240  # one local call, before anything is served
-    runner = web.AppRunner(make_app(stack), access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    before = os.umask(0o177)
-    try:
-        await web.UnixSite(runner, str(path)).start()
-    finally:
-        os.umask(before)
-    return runner
+    return await listen_privately(make_app(stack), path)

@@ -5,12 +5,18 @@ All of it is Linux: `prctl(2)` for the parent-death signal and the subreaper bit
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import logging
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
 
 import setproctitle
+
+_log = logging.getLogger(__name__)
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -57,6 +63,30 @@ def adopt_orphans() -> None:
 def set_title(title: str) -> None:
     """Show as `brownout: <title>` in ps and top."""
     setproctitle.setproctitle(f"brownout: {title}")
+
+
+def run_as_child(work: Callable[[], object], *, over: type[BaseException], what: str) -> NoReturn:
+    """Be a forked child to the end: it must never unwind into its parent's code. Exits with 0 when the work is done or
+    `over` was raised, else with 1 and a line in the log.
+    """
+    status = 1
+    try:
+        work()
+        status = 0
+    except over:
+        status = 0
+    except BaseException:  # noqa: BLE001  nothing may pass
+        _log.exception("%s failed", what)
+    finally:
+        os._exit(status)
+
+
+def reap(child: int) -> None:
+    """Kill a child of ours and take its status; one that is gone already is fine."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(child, 0)
 
 
 def become(account: Account) -> None:

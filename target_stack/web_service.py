@@ -1,9 +1,11 @@
-"""Serve an aiohttp application on one loopback address until SIGTERM."""
+"""Serve an aiohttp application: on one loopback address until SIGTERM, or on a socket for its owner alone."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+from pathlib import Path
 
 from aiohttp import web
 
@@ -28,6 +30,21 @@ async def _serve(app: web.Application, listen: str) -> None:
         await stop.wait()
     finally:
         await runner.cleanup()
+
+
+async def listen_privately(app: web.Application, path: Path) -> web.AppRunner:
+    """Listen on a Unix socket that only its owner may open (mode 600); `cleanup()` of the result closes it. Raises
+    OSError.
+    """
+    path.unlink(missing_ok=True)  # noqa: ASYNC240  # one local call, before anything is served
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    before = os.umask(0o177)
+    try:
+        await web.UnixSite(runner, str(path)).start()
+    finally:
+        os.umask(before)
+    return runner
 
 
 def serve_until_term(app: web.Application, listen: str) -> None:

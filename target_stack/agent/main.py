@@ -20,7 +20,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import aiohttp
 from aiohttp import web
@@ -36,7 +36,7 @@ from target_stack.agent.store import TaskStore
 from target_stack.agent.worker import Worker
 from target_stack.gateway.policies.retry_budget import make_retry_budget
 from target_stack.gateway.policies.settings import RetryBudgetSettings
-from target_stack.process import die_with_parent, set_title
+from target_stack.process import die_with_parent, reap, run_as_child, set_title
 from target_stack.tools.client import open_tools
 from target_stack.web_service import split_address
 
@@ -55,7 +55,7 @@ def main(config: Mapping[str, Any]) -> None:
         finally:
             for pid, line in others.values():
                 line.close()
-                _reap(pid)
+                reap(pid)
 
 
 @contextmanager
@@ -87,31 +87,15 @@ def _fork_agent(settings: AgentConfig, name: str) -> tuple[int, socket.socket]:
     child = os.fork()
     if child == 0:
         ours.close()
-        _be_agent(settings, name, theirs, parent)
+        run_as_child(lambda: _be_agent(settings, name, theirs, parent), over=LineGone, what=f"the agent {name}")
     theirs.close()
     return child, ours
 
 
-def _be_agent(settings: AgentConfig, name: str, line: socket.socket, parent: int) -> NoReturn:
-    status = 1
-    try:
-        die_with_parent(parent)
-        set_title(f"agent {name}")
-        asyncio.run(_work_apart(settings, name, line))
-        status = 0
-    except LineGone:
-        status = 0
-    except BaseException:  # noqa: BLE001  a forked child must never unwind into its parent's code
-        _log.exception("the agent %s failed", name)
-    finally:
-        os._exit(status)
-
-
-def _reap(child: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(child, 0)
+def _be_agent(settings: AgentConfig, name: str, line: socket.socket, parent: int) -> None:
+    die_with_parent(parent)
+    set_title(f"agent {name}")
+    asyncio.run(_work_apart(settings, name, line))
 
 
 async def _work_apart(settings: AgentConfig, name: str, line: socket.socket) -> None:

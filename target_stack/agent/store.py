@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from target_stack.agent.machine import ended
 from target_stack.agent.queueing import Waiting, choose, circle, next_due
 from target_stack.agent.settings import AgentSettings
 from target_stack.agent.task import Task
+from target_stack.transactions import transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS tasks (
@@ -83,16 +83,6 @@ class TaskStore:
     def _sync(self, mode: str) -> None:
         self._db.execute(f"PRAGMA synchronous={mode}")
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
     def close(self) -> None:
         """Close the file."""
         self._db.close()
@@ -114,7 +104,7 @@ class TaskStore:
             raise Full(f"{self._rules.queue.most_open} tasks are open")
         self._sync("FULL")
         try:
-            with self._transaction():
+            with transaction(self._db):
                 self._insert(task)
                 self._prune()
         finally:
@@ -150,7 +140,7 @@ class TaskStore:
         chosen = choose(queue, ended, now, self._rules.queue.aging_s)
         if chosen is None:
             return self._next_due(agent, queue, ended)
-        with self._transaction():
+        with transaction(self._db):
             body, owner = self._db.execute("SELECT body, owner FROM tasks WHERE id = ?", (chosen.id,)).fetchone()
             self._db.execute(
                 "UPDATE tasks SET owner = ?, lease_until = ? WHERE id = ?",
@@ -188,7 +178,7 @@ class TaskStore:
     def save(self, save: Save, now: float, mono: float) -> bool:
         """One transaction; whether the task's owner wants it no longer. Raises LeaseLost."""
         task = save.task
-        with self._transaction():
+        with transaction(self._db):
             if save.child is not None:
                 self._insert(save.child)
             row = self._db.execute("SELECT owner, phase, cancel_asked FROM tasks WHERE id = ?", (task.id,)).fetchone()
@@ -229,7 +219,7 @@ class TaskStore:
 
     def renew(self, ids: Sequence[str], now: float) -> None:
         """Hold these tasks for another lease, as far as they are still ours."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.executemany(
                 "UPDATE tasks SET lease_until = ? WHERE id = ? AND owner = ? AND phase = 'open'",
                 [(now + self._rules.waits.lease_s, name, self._owner) for name in ids],
@@ -242,7 +232,7 @@ class TaskStore:
         task = self.find(name)
         if task is None or task.phase != "open":
             return task
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("UPDATE tasks SET cancel_asked = 1 WHERE id = ?", (task.id,))
             lease_until = self._db.execute("SELECT lease_until FROM tasks WHERE id = ?", (task.id,)).fetchone()[0]
             if lease_until is None or lease_until <= now:

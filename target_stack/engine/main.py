@@ -24,6 +24,7 @@ from target_stack.engine.api import Api
 from target_stack.engine.config import EngineConfig
 from target_stack.engine.link import CoreLink
 from target_stack.engine.metrics import Metrics
+from target_stack.process import reap, run_as_child
 
 _log = logging.getLogger(__name__)
 _LINGER_S = 0.4  # how long a server without core still answers: the original was gone within a second
@@ -40,7 +41,7 @@ def main(config: Mapping[str, Any]) -> None:
             asyncio.run(_serve(settings, listener, connection))
         finally:
             connection.close()
-            _reap(child)
+            reap(child)
 
 
 def _bound(address: tuple[str, int]) -> socket.socket:
@@ -56,27 +57,12 @@ def _fork_core(settings: EngineConfig, listener: socket.socket) -> tuple[int, so
     parent = os.getpid()
     ours, theirs = socket.socketpair()
     child = os.fork()
-    if child:
-        theirs.close()
-        return child, ours
-    ours.close()
-    listener.close()
-    status = 1
-    try:
-        core.run(settings, theirs, parent)
-    except EOFError:
-        status = 0
-    except BaseException:  # noqa: BLE001  a forked child must never unwind into its parent's code
-        _log.exception("the engine core failed")
-    finally:
-        os._exit(status)
-
-
-def _reap(child: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(child, 0)
+    if not child:
+        ours.close()
+        listener.close()
+        run_as_child(lambda: core.run(settings, theirs, parent), over=EOFError, what="the engine core")
+    theirs.close()
+    return child, ours
 
 
 async def _serve(settings: EngineConfig, listener: socket.socket, connection: socket.socket) -> None:

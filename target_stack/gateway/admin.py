@@ -10,7 +10,6 @@ POST /admin/releases/rollback    {"release": name}: takes back the canary, or wi
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -25,6 +24,7 @@ from target_stack.gateway.policies.release import BadRelease, CannotChange, Rele
 from target_stack.gateway.prompts import RAG_SYSTEM
 from target_stack.gateway.requests import BODY_BYTES_MAX, json_object
 from target_stack.gateway.wiring import Gateway
+from target_stack.web_service import listen_privately
 
 _MODELS_S = 1.0
 _GATEWAY = web.AppKey("gateway", Gateway)
@@ -52,14 +52,7 @@ async def open_admin(gateway: Gateway) -> AsyncIterator[None]:
     if path is None:
         yield
         return
-    path.unlink(missing_ok=True)
-    runner = web.AppRunner(make_admin(gateway), access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    before = os.umask(0o177)
-    try:
-        await web.UnixSite(runner, str(path)).start()
-    finally:
-        os.umask(before)
+    runner = await listen_privately(make_admin(gateway), path)
     try:
         yield
     finally:

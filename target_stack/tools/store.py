@@ -7,16 +7,17 @@ survives the death of the process at any instant; a power cut may take the last 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from target_stack.tools.audit import GENESIS, chained
+from target_stack.transactions import transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS orders (
@@ -74,16 +75,9 @@ class ToolStore:
             if not self._one("SELECT count(*) FROM documents")[0]:
                 self._db.executemany("INSERT INTO documents VALUES (?, ?)", list(documents))
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """All or nothing of what happens inside. Raises sqlite3.Error."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+        return transaction(self._db)
 
     def _one(self, query: str, *values: Any) -> Any:
         return self._db.execute(query, values).fetchone()
