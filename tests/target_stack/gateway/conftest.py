@@ -22,6 +22,7 @@ from aiohttp import web
 from target_stack.gateway.app import make_app
 from target_stack.gateway.config import GatewayConfig
 from target_stack.gateway.wiring import Gateway, open_gateway
+from tests.target_stack.gateway.listening import Listening
 
 QUICK: dict[str, Any] = {
     "deadline": {
@@ -176,33 +177,17 @@ class FakeEngine:
         return response
 
 
-class FakeStore:
+class FakeStore(Listening):
     """Speaks just enough of PostgreSQL's wire protocol to answer one query; silent when `frozen`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.rows = [("doc-17", "Headphones can be returned within 45 days."), ("doc-3", "Shipping is free.")]
-        self.frozen = False
         self.connections = 0
         self.queries: list[str] = []
         self.startups: list[str] = []
-        self.port = 0
-        self._server: asyncio.Server | None = None
-        self._writers: list[asyncio.StreamWriter] = []
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def stop(self) -> None:
-        if self._server:
-            self._server.close()
-            for writer in self._writers:
-                writer.transport.abort()
-            self._writers.clear()
-            self._server = None
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.append(writer)
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
             length = struct.unpack("!I", await reader.readexactly(4))[0]

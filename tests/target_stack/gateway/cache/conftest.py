@@ -11,32 +11,18 @@ from typing import Any
 
 import pytest
 
+from tests.target_stack.gateway.listening import Listening
 
-class FakeCache:
+
+class FakeCache(Listening):
     """Speaks just enough of the Redis protocol to keep answers; silent when `frozen`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.data: dict[bytes, tuple[bytes, float]] = {}
-        self.frozen = False
         self.asked: list[str] = []
-        self.port = 0
-        self._server: asyncio.Server | None = None
-        self._writers: list[asyncio.StreamWriter] = []
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def stop(self) -> None:
-        if self._server:
-            self._server.close()
-            for writer in self._writers:
-                writer.transport.abort()
-            self._writers.clear()
-            self._server = None
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.append(writer)
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while words := [await self._word(reader) for _ in range(int((await reader.readuntil(b"\r\n"))[1:]))]:
                 if self.frozen:
