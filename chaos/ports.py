@@ -5,6 +5,7 @@ Everything with an effect comes in through one of these, so the same runner, fau
 
     Host ─┬─ clock      monotonic seconds; the same on every process of one machine
           ├─ processes  look at /proc, send signals; a pid is always paired with its start time
+          ├─ programs   run a tool to its end; start a saboteur
           ├─ network    TCP connects and timed round trips: the independent eye of the network faults
           ├─ http       short control calls (proxy admin, supervisor socket, scrapes)
           ├─ redis      a few commands to a cache
@@ -77,6 +78,56 @@ class Processes(Protocol):
 
     def signal(self, process: ProcessId, number: int) -> bool:
         """Send a signal to exactly that process. False when it is gone. Raises PermissionError."""
+        ...
+
+    def with_argument(self, argument: str) -> tuple[ProcessId, ...]:
+        """Live processes that have exactly this word on their command line, whoever started them."""
+        ...
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a fault cannot do without on this machine. `how` tells a person how to get it.
+
+    root: an effective user id of 0; tool: a program on the PATH; module: an importable Python module; path: a file that
+    can be opened for reading and writing (/dev/fuse).
+    """
+
+    kind: Literal["root", "tool", "module", "path"]
+    name: str
+    how: str
+
+    def __str__(self) -> str:
+        """As it stands in the catalog."""
+        return "root" if self.kind == "root" else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A program that was run. `status` is its exit status, -N after signal N, and None when it could not be started or
+    did not end in time; `errors` then says why.
+    """
+
+    status: int | None
+    output: str
+    errors: str
+
+
+class Programs(Protocol):
+    """Programs of this machine, and saboteurs: processes of ours that do harm by being there (chaos/saboteurs)."""
+
+    async def look(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
+        """Run a program that alters nothing to its end; what still runs when the time is up is killed. Never raises."""
+        ...
+
+    async def run(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
+        """Run any program to its end; what still runs when the time is up is killed. Never raises."""
+        ...
+
+    async def sabotage(self, program: str, warrant: Path, *, timeout_s: float = 10.0) -> Ran:
+        """Start a saboteur on the orders in the file `warrant`; it stays there while that file does. Returns when the
+        harm is in force (status 0) or has failed (`errors` says why). Never raises.
+        """
         ...
 
 
@@ -206,6 +257,7 @@ class Host:
 
     clock: Clock
     processes: Processes
+    programs: Programs
     network: Network
     http: Http
     redis: Redis

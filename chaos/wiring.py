@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from chaos.adapters.files import LocalFiles
+from chaos.adapters.machine import has
 from chaos.faults.catalog import FAULTS
 from chaos.inventory import Inventory, Target
 from chaos.load.prompts import prompt_sets, prompts_dirs
@@ -16,7 +17,7 @@ from chaos.paths import project_root, shown
 from chaos.plan.make import make_plan
 from chaos.plan.plan import Plan
 from chaos.plan.targeting import PlanProblem
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.run.lease import LeaseStore
 from chaos.spec.catalog import Catalog
 from chaos.spec.diagnostic import Diagnostic
@@ -63,8 +64,18 @@ def planned(experiment: Experiment, inventory: Inventory, seed: int) -> Plan | t
         for i, guard in enumerate(experiment.guards)
         if (why := guard_problem(guard.measure))
     )
-    plan = unwatchable or make_plan(experiment, inventory, seed)
+    plan = (*unwatchable, *missing_needs(experiment, has)) or make_plan(experiment, inventory, seed)
     return plan if isinstance(plan, Plan) else tuple(_pointed(problem, experiment) for problem in plan)
+
+
+def missing_needs(experiment: Experiment, has: Callable[[Need], bool]) -> tuple[PlanProblem, ...]:
+    """What the faults of an experiment cannot do without and this machine has not, each with how to get it."""
+    return tuple(
+        PlanProblem("missing-need", f"`{entry.fault.kind}` needs {need}, which is not here", f"faults.{i}", need.how)
+        for i, entry in enumerate(experiment.faults)
+        for need in entry.fault.needs
+        if not has(need)
+    )
 
 
 def dead_targets(plan: Plan, host: Host) -> tuple[Diagnostic, ...]:

@@ -11,6 +11,7 @@ from chaos.adapters.http import HttpxCalls
 from chaos.adapters.network import TcpNetwork
 from chaos.adapters.postgres import PostgresCalls
 from chaos.adapters.processes import ProcFs
+from chaos.adapters.programs import LocalPrograms
 from chaos.adapters.redis import RedisCalls
 from chaos.ports import Host
 
@@ -23,6 +24,7 @@ async def real_host() -> AsyncIterator[Host]:
         yield Host(
             clock=MonotonicClock(),
             processes=ProcFs(),
+            programs=LocalPrograms(),
             network=TcpNetwork(),
             http=http,
             redis=RedisCalls(),

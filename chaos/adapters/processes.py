@@ -71,6 +71,18 @@ class ProcFs:
             os.close(handle)
         return True
 
+    def with_argument(self, argument: str) -> tuple[ProcessId, ...]:
+        """Live processes with this word on their command line, in order of number."""
+        wanted, pids = argument.encode(), sorted(int(name) for name in os.listdir(self._root) if name.isdigit())  # noqa: PTH208  names only
+        found = (self.identify(pid) for pid in pids if wanted in self._command_line(pid))
+        return tuple(process for process in found if process)
+
+    def _command_line(self, pid: int) -> list[bytes]:
+        try:
+            return (self._root / str(pid) / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return []
+
     def _stat(self, pid: int) -> _Stat | None:
         try:
             return parse_stat((self._root / str(pid) / "stat").read_text(encoding="utf-8", errors="replace"))

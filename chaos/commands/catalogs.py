@@ -70,10 +70,13 @@ def _words(entry: type, attribute: str) -> str:
 
 
 _FACTS = ("unit", "fidelity", "observer", "period_s", "needs_window")
+"""Beside these stands `needs`, which is a list."""
 
 
 def _record(entry: type) -> dict[str, Any]:
     facts = {fact: getattr(entry, fact) for fact in _FACTS if hasattr(entry, fact)}
+    if needs := getattr(entry, "needs", None):
+        facts["needs"] = [{"what": str(need), "how": need.how} for need in needs]
     settings = [vars(setting) for setting in describe_settings(entry)] if _has_settings(entry) else []
     return {"name": _name(entry), "summary": _words(entry, "summary"), **facts, "settings": settings}
 
@@ -85,6 +88,7 @@ def _has_settings(entry: type) -> bool:
 def _page(entry: type) -> str:
     lines = [_name(entry), f"  {_words(entry, 'summary')}"]
     lines += [f"  {fact.replace('_', ' ')}: {getattr(entry, fact)}" for fact in _FACTS if hasattr(entry, fact)]
+    lines += [f"  needs: {need} ({need.how})" for need in getattr(entry, "needs", ())]
     settings = describe_settings(entry) if _has_settings(entry) else []
     lines += ["  settings:"] if settings else ["  no settings"]
     for setting in settings:

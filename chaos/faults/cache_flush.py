@@ -20,7 +20,7 @@ from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host, RedisRefused, RedisReply
+from chaos.ports import Host, Need, RedisRefused, RedisReply
 
 _KEYSPACE = re.compile(r"^db(\d+):keys=(\d+)", re.MULTILINE)
 _DATABASES = 16
@@ -38,6 +38,7 @@ class CacheFlush:
     observer: ClassVar[str] = (
         "a connection of its own finds the entries, with our mark, where no client of the cache looks"
     )
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target must speak the Redis protocol."""

@@ -20,7 +20,7 @@ from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.settings import setting
 
 _CACHE = re.compile(r"^vllm:cache_config_info\{([^}]*)\}", re.MULTILINE)
@@ -37,6 +37,7 @@ class ConfigDrift:
     observer: ClassVar[str] = (
         "the engine's own /v1/models and /metrics tell the changed settings, and no others changed"
     )
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     model: str | None = setting("model that it serves; default unchanged", default=None)
     max_model_len: int | None = setting("tokens of its context; default unchanged", default=None, least=1, most=1 << 20)

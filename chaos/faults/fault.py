@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 
 Undo = Mapping[str, Any]
 
@@ -44,6 +44,7 @@ class Fault(Protocol):
     summary: ClassVar[str]  # one sentence for the catalog
     fidelity: ClassVar[str]  # which layer is really broken: process, network, ...
     observer: ClassVar[str]  # who confirms it, in one sentence
+    needs: ClassVar[tuple[Need, ...]]  # what it cannot do without on the machine, beyond its targets
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """Why these targets cannot be harmed this way (a missing handle, ...). Pure; asked while planning."""

@@ -11,7 +11,7 @@ from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class NetDown:
     )
     fidelity: ClassVar[str] = "network"
     observer: ClassVar[str] = "a connect through the edge is refused while a direct connect is accepted"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target needs a proxy before it."""

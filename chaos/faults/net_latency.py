@@ -12,7 +12,7 @@ from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.settings import setting
 from chaos.units import Duration
 
@@ -28,6 +28,7 @@ class NetLatency:
     summary: ClassVar[str] = "Bytes to or from the target are delayed by a fixed time, with jitter."
     fidelity: ClassVar[str] = "network"
     observer: ClassVar[str] = "the observer's own round trip through the edge takes longer than a direct one"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     # A shorter delay drowns in what the edge itself adds, so it could be neither seen nor missed.
     latency: Duration = setting("delay of every chunk of bytes", least=0.01, most=600)

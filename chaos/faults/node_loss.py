@@ -14,7 +14,7 @@ from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.faults.process_kill import kill, seen_dead
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class NodeLoss:
     summary: ClassVar[str] = "Every process of one GPU node dies and the node refuses connections until the revert."
     fidelity: ClassVar[str] = "process and network"
     observer: ClassVar[str] = "/proc no longer has the processes; connects to each address, direct and via, are refused"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """Targets of one node, each with processes, a supervisor and a proxy."""

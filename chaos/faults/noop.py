@@ -14,7 +14,7 @@ from typing import ClassVar
 from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips.marks import new_mark
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Noop:
     summary: ClassVar[str] = "Harms nothing: the control that every other fault is compared with."
     fidelity: ClassVar[str] = "none"
     observer: ClassVar[str] = "a read of the marker file that stands for the harm"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """None: any target will do, also none at all."""

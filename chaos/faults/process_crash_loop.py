@@ -18,7 +18,7 @@ from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.faults.process_kill import kill
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.settings import setting
 from chaos.units import Duration
 
@@ -34,6 +34,7 @@ class ProcessCrashLoop:
     summary: ClassVar[str] = "The target dies, and dies again a moment after each new start, with pauses that grow."
     fidelity: ClassVar[str] = "process"
     observer: ClassVar[str] = "/proc no longer has the process, and its supervisor has had to start it twice since"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     life: Duration = setting("how long each new life lasts", default=Duration(0.3), least=0, most=600)
     deaths: int | None = setting(

@@ -17,7 +17,7 @@ from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.settings import setting
 
 _NUMBERS = {"KILL": signals.SIGKILL, "TERM": signals.SIGTERM}
@@ -33,6 +33,7 @@ class ProcessKill:
     )
     fidelity: ClassVar[str] = "process"
     observer: ClassVar[str] = "/proc no longer has the process, and a connect to its own address is refused"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     signal: Literal["KILL", "TERM"] = setting("KILL is a crash, TERM asks for an orderly exit", default="KILL")
     restart: Literal["on_revert", "supervisor"] = setting(

@@ -16,7 +16,7 @@ from chaos.faults.grips.leaving import leave, successor
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.process_kill import kill
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.settings import setting
 from chaos.units import Duration
 
@@ -29,6 +29,7 @@ class ProcessRestart:
     summary: ClassVar[str] = "The target is restarted once, in good order or without drain, and comes back by itself."
     fidelity: ClassVar[str] = "process"
     observer: ClassVar[str] = "/proc has another process in the old one's place, and its own address answers"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     drain: bool = setting("false ends it with SIGKILL, as a rollout that waits for nobody", default=True)
     grace: Duration = setting(

@@ -15,7 +15,7 @@ from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.faults.process_kill import kill, seen_dead
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.settings import setting
 from chaos.units import Duration
 
@@ -30,6 +30,7 @@ class ProcessSlowStart:
     observer: ClassVar[str] = (
         "/proc no longer has the process, and its address refuses until another process is in its place"
     )
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     delay: Duration = setting("how much longer a start takes", default=Duration(5), least=0.5, most=3600)
 

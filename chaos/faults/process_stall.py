@@ -14,7 +14,7 @@ from chaos.faults.fault import CannotInject, RevertFailed, Sighting, Undo
 from chaos.faults.grips.grip import Grip, alive, family, grips_in, listed_processes
 from chaos.faults.grips.sightings import every
 from chaos.inventory import Target
-from chaos.ports import Host, ProcessId
+from chaos.ports import Host, Need, ProcessId
 from chaos.settings import setting
 
 _STOPPED = ("T", "t")
@@ -30,6 +30,7 @@ class ProcessStall:
     summary: ClassVar[str] = "The target's processes freeze: alive, port open, no progress."
     fidelity: ClassVar[str] = "process"
     observer: ClassVar[str] = "/proc shows the state T (stopped) for each frozen process"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     part: Literal["core", "all"] = setting(
         "core is the last process the inventory lists (a model server's engine core); all is every one", default="core"

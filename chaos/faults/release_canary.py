@@ -11,7 +11,7 @@ from chaos.faults.grips.releases import Desk, names_in
 from chaos.faults.grips.sightings import every_one
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.settings import setting
 
 
@@ -23,6 +23,7 @@ class ReleaseCanary:
     summary: ClassVar[str] = "A gateway starts a canary with another model, code or configuration."
     fidelity: ClassVar[str] = "deployment"
     observer: ClassVar[str] = "the gateway's /metrics count answers under the new release, which only users can cause"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     model: str | None = setting("model that the engines serve; default the stable release's", default=None)
     code: str | None = setting("version of the prompt template; default the stable release's", default=None)

@@ -16,7 +16,7 @@ from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host, PostgresRefused
+from chaos.ports import Host, Need, PostgresRefused
 from chaos.settings import setting
 
 _READ_ONLY = "25006"
@@ -35,6 +35,7 @@ class VectorStoreReadOnly:
     summary: ClassVar[str] = "The vector store refuses every write; what is there is found as ever."
     fidelity: ClassVar[str] = "service"
     observer: ClassVar[str] = "a write of its own that would change no row is refused as one in a read-only transaction"
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     table: str = setting("the table that the observer tries to write to", default="documents")
 

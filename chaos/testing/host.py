@@ -20,6 +20,7 @@ from chaos.ports import ConnectResult, Exchanged, Host, HttpReply, Wire
 from chaos.testing.clock import VirtualClock
 from chaos.testing.devices import FakeDevices
 from chaos.testing.postgres import FakePostgres
+from chaos.testing.programs import FakePrograms
 from chaos.testing.recording import Recording
 from chaos.testing.redis import FakeRedis
 from chaos.testing.releases import FakeReleases
@@ -172,9 +173,19 @@ class InMemoryHost:
         serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices)
         self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.files = InMemoryFiles()
+        self.programs = FakePrograms(self.processes, self.files)
         network = InMemoryNetwork(self.supervisor, self.proxy)
         self._recording = Recording(
-            Host(self.clock, self.processes, network, self.http, self.redis, self.postgres, self.files)
+            Host(
+                self.clock,
+                self.processes,
+                self.programs,
+                network,
+                self.http,
+                self.redis,
+                self.postgres,
+                self.files,
+            )
         )
         self.host = self._recording.host
 

@@ -27,6 +27,8 @@ from chaos.ports import (
     Processes,
     ProcessId,
     ProcessState,
+    Programs,
+    Ran,
     Redis,
     RedisReply,
     Rows,
@@ -64,6 +66,7 @@ class Recording:
         return Host(
             clock=_RecordedClock(self, self.inner.clock),
             processes=_RecordedProcesses(self, self.inner.processes),
+            programs=_RecordedPrograms(self, self.inner.programs),
             network=_RecordedNetwork(self, self.inner.network),
             http=_RecordedHttp(self, self.inner.http),
             redis=_RecordedRedis(self, self.inner.redis),
@@ -144,6 +147,30 @@ class _RecordedProcesses:
     def signal(self, process: ProcessId, number: int) -> bool:
         what = f"signal {process.pid} {int(number)}"
         return self.recording.do(what, lambda: self.inner.signal(process, number), changes=True)
+
+    def with_argument(self, argument: str) -> tuple[ProcessId, ...]:
+        return self.recording.do(f"processes with {argument}", lambda: self.inner.with_argument(argument))
+
+
+@dataclass(frozen=True)
+class _RecordedPrograms:
+    recording: Recording
+    inner: Programs
+
+    async def look(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
+        return await self.recording.wait(" ".join(words), lambda: self.inner.look(words, timeout_s=timeout_s))
+
+    async def run(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
+        def effect() -> Awaitable[Ran]:
+            return self.inner.run(words, timeout_s=timeout_s)
+
+        return await self.recording.wait(" ".join(words), effect, changes=True)
+
+    async def sabotage(self, program: str, warrant: Path, *, timeout_s: float = 10.0) -> Ran:
+        def effect() -> Awaitable[Ran]:
+            return self.inner.sabotage(program, warrant, timeout_s=timeout_s)
+
+        return await self.recording.wait(f"sabotage {program} {warrant}", effect, changes=True)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class _Process:
     id: ProcessId
     parent: int | None
     state: ProcessState = "S"
+    words: tuple[str, ...] = ()
 
 
 class ProcessTable:
@@ -43,10 +44,10 @@ class ProcessTable:
         self.endings: dict[int, int] = {}
         self.on_death: list[Callable[[int], None]] = []
 
-    def spawn(self, parent: int | None = None) -> ProcessId:
-        """A new sleeping process."""
+    def spawn(self, parent: int | None = None, words: tuple[str, ...] = ()) -> ProcessId:
+        """A new sleeping process with this command line."""
         self._next += 1
-        made = _Process(ProcessId(self._next, self._next * 10), parent)
+        made = _Process(ProcessId(self._next, self._next * 10), parent, words=words)
         self._table[self._next] = made
         return made.id
 
@@ -63,6 +64,10 @@ class ProcessTable:
     def children(self, process: ProcessId) -> tuple[ProcessId, ...]:
         """Live direct children."""
         return tuple(child.id for child in self._table.values() if child.parent == process.pid)
+
+    def with_argument(self, argument: str) -> tuple[ProcessId, ...]:
+        """Those with this word on their command line."""
+        return tuple(each.id for each in self._table.values() if argument in each.words)
 
     def signal(self, process: ProcessId, number: int) -> bool:
         """Stop, wake or kill; other signals are ignored."""

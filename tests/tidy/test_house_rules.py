@@ -17,16 +17,17 @@ STACK = "target_stack/"
 ADAPTERS = "chaos/adapters/"
 PROXY = "chaos/proxy/"
 WATCHDOG = "chaos/run/watchdog"
+SABOTEURS = "chaos/saboteurs/"
 
 BANNED_CALLS = {
     "time.time": ("host.clock.wall()", (ADAPTERS, PROXY, STACK)),
-    "time.monotonic": ("host.clock.now()", (ADAPTERS, PROXY, WATCHDOG, STACK)),
-    "time.sleep": ("host.clock.sleep_until()", (WATCHDOG, STACK)),
+    "time.monotonic": ("host.clock.now()", (ADAPTERS, PROXY, WATCHDOG, SABOTEURS, STACK)),
+    "time.sleep": ("host.clock.sleep_until()", (WATCHDOG, SABOTEURS, STACK)),
     "asyncio.sleep": ("host.clock.sleep_until()", (ADAPTERS, PROXY, "chaos/testing/", STACK)),
     "random.random": ("an entropy stream", ()),
     "random.choice": ("an entropy stream", ()),
     "random.shuffle": ("an entropy stream", ()),
-    "os.kill": ("host.processes.signal()", (ADAPTERS, STACK)),
+    "os.kill": ("host.processes.signal()", (ADAPTERS, SABOTEURS, STACK)),
     "os.killpg": ("host.processes.signal()", (ADAPTERS, STACK)),
     "subprocess.run": ("a named launcher", ("chaos/environment.py",)),
     "subprocess.Popen": ("a named launcher", ("chaos/stacks/local.py", WATCHDOG, STACK)),

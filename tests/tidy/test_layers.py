@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "plan": BASE | {"spec", "faults.fault"},
     "load": BASE | {"spec.model", "journal.record"},
     "proxy": {"settings"},
+    "saboteurs": set(),
     "stacks": BASE,
     "run": BASE
     | {

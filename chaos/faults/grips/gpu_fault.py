@@ -15,13 +15,14 @@ from chaos.faults.grips import devices
 from chaos.faults.grips.devices import Answers, Device
 from chaos.faults.grips.sightings import every_one
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 
 
 class GpuFault(ABC):
     """Base of the faults; they are frozen dataclasses of settings."""
 
     kind: ClassVar[str]
+    needs: ClassVar[tuple[Need, ...]] = ()
     fidelity: ClassVar[str] = devices.FIDELITY
 
     @abstractmethod

@@ -16,7 +16,7 @@ from chaos.faults.grips import toxics
 from chaos.faults.grips.grip import Grip, grips_in, without_proxy
 from chaos.faults.grips.sightings import every_one
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 
 Direction = Literal["downstream", "upstream"]
 
@@ -35,6 +35,7 @@ class OneToxic(ABC):
     """Base of the faults; they are frozen dataclasses of settings."""
 
     kind: ClassVar[str]
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     @abstractmethod
     def toxic(self) -> Toxic:

@@ -16,7 +16,7 @@ from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 from chaos.units import Duration
 
 
@@ -24,6 +24,7 @@ class SentAway(ABC):
     """Base of the faults; they are frozen dataclasses of settings, `grace` among them."""
 
     kind: ClassVar[str]
+    needs: ClassVar[tuple[Need, ...]] = ()
     fidelity: ClassVar[str] = "process"
     grace: Duration
 

@@ -15,13 +15,14 @@ from chaos.faults.grips import tables
 from chaos.faults.grips.grip import Grip, grips_in
 from chaos.faults.grips.sightings import every_one
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, Need
 
 
 class StandIn(ABC):
     """Base of the faults; they are frozen dataclasses of settings, `table` among them."""
 
     kind: ClassVar[str]
+    needs: ClassVar[tuple[Need, ...]] = ()
     table: str
 
     @abstractmethod

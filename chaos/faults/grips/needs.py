@@ -1,0 +1,17 @@
+"""What a fault cannot do without on the machine, in the words that the catalog prints."""
+
+from __future__ import annotations
+
+from chaos.ports import Need
+
+ROOT = Need("root", "root", "run brownout as root: sudo -E brownout ...")
+
+
+def tool(name: str, package: str | None = None) -> Need:
+    """A program on the PATH, from the Debian package of that name."""
+    return Need("tool", name, f"apt install {package or name}")
+
+
+def module(name: str, extra: str) -> Need:
+    """A Python module that an extra of ours brings."""
+    return Need("module", name, f"pip install 'brownout[{extra}]'")

@@ -1,0 +1,60 @@
+r"""Programs in memory: answers by the beginning of a command, and saboteurs as processes of the table.
+
+world.programs.answers["iptables -S"] = Ran(0, "-P INPUT ACCEPT\n", "")
+world.programs.at_work("cpu")          # the orders of each saboteur of that program that lives now
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaos.ports import Files, Ran
+from chaos.testing.stack import ProcessTable
+
+
+class FakePrograms:
+    """The `Programs` port. A command nobody has an answer for cannot be started."""
+
+    def __init__(self, processes: ProcessTable, files: Files) -> None:
+        """No tool yet; any saboteur can be started."""
+        self.answers: dict[str, Ran] = {}
+        self._processes = processes
+        self._files = files
+        self._started: list[tuple[str, Path, Mapping[str, Any]]] = []
+
+    async def look(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
+        """As `run`."""
+        return await self.run(words, timeout_s=timeout_s)
+
+    async def run(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
+        """The answer with the longest fitting beginning."""
+        del timeout_s
+        await asyncio.sleep(0)
+        line = " ".join(words)
+        fitting = [beginning for beginning in self.answers if line.startswith(beginning)]
+        if not fitting:
+            return Ran(None, "", f"{words[0]} could not be started: No such file or directory")
+        return self.answers[max(fitting, key=len)]
+
+    async def sabotage(self, program: str, warrant: Path, *, timeout_s: float = 10.0) -> Ran:
+        """A process that stays, if its warrant is there."""
+        del timeout_s
+        await asyncio.sleep(0)
+        orders = self._files.read(warrant)
+        if orders is None:
+            return Ran(1, "", "its warrant is gone")
+        self._processes.spawn(words=("python", "-m", "chaos.saboteurs", program, str(warrant)))
+        self._started.append((program, warrant, json.loads(orders)))
+        return Ran(0, "", "")
+
+    def at_work(self, program: str) -> list[Mapping[str, Any]]:
+        """The orders of each saboteur of this program that lives and has its warrant."""
+        return [
+            orders
+            for name, warrant, orders in self._started
+            if name == program and self._processes.with_argument(str(warrant)) and self._files.read(warrant) is not None
+        ]
