@@ -18,6 +18,7 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.kv_cache_shrink import KvCacheShrink
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
@@ -65,6 +66,7 @@ FAULTS: tuple[type[Fault], ...] = (
     HttpDelay,
     HttpReset,
     HttpStatus,
+    KvCacheShrink,
     MetricsFreeze,
     MetricsGap,
     NetBandwidth,

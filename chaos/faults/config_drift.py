@@ -1,43 +1,22 @@
-"""One engine of a fleet runs with another configuration than its peers, as after a rollout that reached all but one.
-
-It is restarted with the changed settings by its supervisor, and once more with its own at the revert. Only settings
-that the engine itself tells (/v1/models, `vllm:cache_config_info`) can be changed: what nobody can see, nobody can
-confirm.
-"""
+"""One engine of a fleet runs with another configuration than its peers, as after a rollout that reached all but one."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaos.faults.fault import CannotInject, Sighting, Undo
-from chaos.faults.grips import supervisor
-from chaos.faults.grips.grip import ANSWER_S, Grip, grips_in
-from chaos.faults.grips.marks import new_mark
-from chaos.faults.grips.sightings import every_one, seen_back
-from chaos.faults.grips.together import all_of
+from chaos.faults.grips.other_settings import OtherSettings, Told
 from chaos.inventory import Target
-from chaos.ports import Host, Need
 from chaos.settings import setting
-
-_CACHE = re.compile(r"^vllm:cache_config_info\{([^}]*)\}", re.MULTILINE)
-_LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 @dataclass(frozen=True)
-class ConfigDrift:
+class ConfigDrift(OtherSettings):
     """Restarts an engine with other settings."""
 
     kind: ClassVar[str] = "config_drift"
     summary: ClassVar[str] = "One engine is restarted with settings that its peers do not have."
-    fidelity: ClassVar[str] = "deployment"
-    observer: ClassVar[str] = (
-        "the engine's own /v1/models and /metrics tell the changed settings, and no others changed"
-    )
-    needs: ClassVar[tuple[Need, ...]] = ()
 
     model: str | None = setting("model that it serves; default unchanged", default=None)
     max_model_len: int | None = setting("tokens of its context; default unchanged", default=None, least=1, most=1 << 20)
@@ -50,84 +29,14 @@ class ConfigDrift:
     prefix_caching: bool | None = setting("whether it keeps prompts' KV blocks; default unchanged", default=None)
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
-        """A target must be an engine with a supervisor that can restart it, and something must change."""
-        idle = (
-            () if self._changes() else ("nothing drifts; set model, max_model_len, num_gpu_blocks or prefix_caching",)
-        )
-        others = (
-            f"{t.name}: a {t.role} has no such settings; choose a target of role engine or fallback-engine"
-            for t in targets
-            if t.role not in ("engine", "fallback-engine")
-        )
-        return (*idle, *others, *supervisor.without(targets, "restart it with other settings"))
+        """Something must change, beside what a target must be."""
+        idle = "nothing drifts; set model, max_model_len, num_gpu_blocks or prefix_caching"
+        return (*(() if self._set() else (idle,)), *super().problems(targets))
 
-    async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
-        """Read what each runs with. Raises CannotInject when it does not say, or has these settings already."""
-        records = []
-        for target in targets:
-            grip = Grip.of(target)
-            told = await _told(grip, host)
-            if told is None:
-                raise CannotInject(f"{target.name} is dead already: it does not tell its settings at {target.address}")
-            wanted = {**told, **self._changes()}
-            if wanted == told:
-                raise CannotInject(f"{target.name} has these settings already; choose others")
-            records.append({**grip.to_json(), "before": told, "wanted": wanted})
-        return {"mark": new_mark(self.kind), "targets": records}
+    def changes(self, told: Told) -> Mapping[str, Any]:
+        """What is set, whatever the engine has now."""
+        del told
+        return self._set()
 
-    async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
-        """Lay the settings on each; it starts anew with them. Raises CannotInject."""
-        del targets
-        settings = dict(self._changes())
-        if "prefix_caching" in settings:
-            settings["enable_prefix_caching"] = settings.pop("prefix_caching")
-        for grip in grips_in(undo):
-            if grip.supervisor:
-                await supervisor.lay(grip.supervisor, grip.name, undo["mark"], {"settings": settings}, host)
-
-    async def confirm(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """Each tells the changed settings."""
-        del targets
-        pairs = zip(grips_in(undo), undo["targets"], strict=True)
-        return await every_one(_seen_running(grip, record["wanted"], host) for grip, record in pairs)
-
-    async def revert(self, undo: Undo, host: Host) -> None:
-        """Take the settings away; it starts anew with its own. Raises RevertFailed."""
-        await all_of(supervisor.releases(grips_in(undo), undo["mark"], host))
-
-    async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
-        """Each tells the settings that it had, and serves."""
-        del targets
-        pairs = zip(grips_in(undo), undo["targets"], strict=True)
-        return await every_one(_seen_as_before(grip, record["before"], undo["mark"], host) for grip, record in pairs)
-
-    def _changes(self) -> Mapping[str, Any]:
+    def _set(self) -> Mapping[str, Any]:
         return {name: value for name, value in vars(self).items() if value is not None}
-
-
-async def _told(grip: Grip, host: Host) -> dict[str, Any] | None:
-    """What the engine says of itself; None when it does not answer."""
-    models = await host.http.call("GET", f"http://{grip.address}/v1/models", timeout_s=ANSWER_S)
-    metrics = await host.http.call("GET", f"http://{grip.address}/metrics", timeout_s=ANSWER_S)
-    cache = _CACHE.search(metrics.body) if metrics.status == 200 else None
-    if models.status != 200 or cache is None:
-        return None
-    base, labels = json.loads(models.body)["data"][0], dict(_LABEL.findall(cache[1]))
-    return {
-        "model": base["id"],
-        "max_model_len": base["max_model_len"],
-        "num_gpu_blocks": int(labels["num_gpu_blocks"]),
-        "prefix_caching": labels["enable_prefix_caching"] == "True",
-    }
-
-
-async def _seen_running(grip: Grip, wanted: Mapping[str, Any], host: Host) -> Sighting:
-    told = await _told(grip, host)
-    if told is None:
-        return Sighting(seen=False, what=f"{grip.name}: it does not tell its settings")
-    return Sighting(told == wanted, f"{grip.name}: {', '.join(f'{name} {value}' for name, value in told.items())}")
-
-
-async def _seen_as_before(grip: Grip, before: Mapping[str, Any], mark: str, host: Host) -> Sighting:
-    back, same = await seen_back(grip, grip.address, mark, host), await _seen_running(grip, before, host)
-    return Sighting(back.seen and same.seen, f"{back.what}; {same.what}")

@@ -19,7 +19,7 @@ MODEL = "brownout-chat"
 TOKEN_S = 0.01
 SETTINGS = {"model": MODEL, "max_model_len": 4096, "num_gpu_blocks": 512, "enable_prefix_caching": True}
 _CACHE_INFO = (
-    'vllm:cache_config_info{{engine="0",num_gpu_blocks="{num_gpu_blocks}",'
+    'vllm:cache_config_info{{block_size="16",engine="0",num_gpu_blocks="{num_gpu_blocks}",'
     'enable_prefix_caching="{enable_prefix_caching}"}} 1.0\n'
 )
 

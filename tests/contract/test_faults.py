@@ -18,6 +18,7 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.kv_cache_shrink import KvCacheShrink
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
@@ -89,6 +90,8 @@ EXAMPLES: tuple[Fault, ...] = (
     NodeDrain(),
     ConfigDrift(model="brownout-chat-v2", max_model_len=2048),
     ConfigDrift(num_gpu_blocks=300, prefix_caching=False),
+    KvCacheShrink(),
+    KvCacheShrink(keep=Ratio(0.8)),
     NetLatency(latency=Duration(0.15)),
     NetLatency(latency=Duration(0.4), jitter=Duration(0.4), direction="upstream"),
     NetDown(),

@@ -15,7 +15,7 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a stopped process": ("process_stall",),
     "a burden on a process": (
         *("config_drift", "process_crash_loop", "process_restart", "process_exit_zero", "process_slow_start"),
-        "node_drain",
+        *("node_drain", "kv_cache_shrink"),
     ),
     "a listener that is off": ("net_down",),
     "a toxic on bytes": ("net_latency", "net_bandwidth", "net_limit", "net_reset", "net_slicer", "net_timeout"),
