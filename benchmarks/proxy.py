@@ -176,12 +176,12 @@ def server(command: list[str], admin: int) -> Iterator[int]:
         process.wait()
 
 
-def proxied(admin: int, upstream_port: int, latency_ms: int) -> int:
+def proxied(admin: int, upstream_port: int, latency_ms: int, name: str = "bench") -> int:
     """The port of a new proxy in front of the upstream, with one latency toxic if there is a latency."""
-    proxy = {"name": "bench", "listen": "127.0.0.1:0", "upstream": f"127.0.0.1:{upstream_port}"}
+    proxy = {"name": name, "listen": "127.0.0.1:0", "upstream": f"127.0.0.1:{upstream_port}"}
     port = int(call(admin, "/proxies", proxy)["listen"].rpartition(":")[2])
     if latency_ms >= 0:
-        call(admin, "/proxies/bench/toxics", {"type": "latency", "attributes": {"latency": latency_ms}})
+        call(admin, f"/proxies/{name}/toxics", {"type": "latency", "attributes": {"latency": latency_ms}})
     return port
 
 

@@ -13,7 +13,6 @@ slow upstream never holds up other clients of the same proxy.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import os
 import random
@@ -27,6 +26,7 @@ from chaos.proxy.admin import Admin
 from chaos.proxy.api import VERSION, Api, load
 from chaos.proxy.collection import Collection
 from chaos.proxy.metrics import Metrics
+from chaos.proxy.prompt import be_prompt
 from chaos.proxy.proxy import Surroundings
 from chaos.proxy.reactor import Reactor
 
@@ -42,6 +42,7 @@ class Options:
     config: Path | None
     seed: int | None
     strict: bool
+    fair: bool
     proxy_metrics: bool
     runtime_metrics: bool
 
@@ -60,6 +61,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-config", "--config", type=Path, help="JSON file with an array of proxies to create at start")
     parser.add_argument("-seed", "--seed", type=int, help="makes jitter, slices and toxicity repeatable")
     parser.add_argument("--strict", action="store_true", help="also do what Toxiproxy gets wrong on the data plane")
+    parser.add_argument(
+        "--fair", action="store_true", help="share the processor as others do (default: go ahead of them where allowed)"
+    )
     parser.add_argument("-proxy-metrics", "--proxy-metrics", action="store_true", help="traffic counters on /metrics")
     parser.add_argument(
         "-runtime-metrics", "--runtime-metrics", action="store_true", help="process figures on /metrics"
@@ -116,8 +120,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(options: Options) -> int:
     """Log to stderr at LOG_LEVEL, serve, return the exit code."""
-    with contextlib.suppress(OSError):  # wake-ups as near to their time as the kernel can; the default slack is 50 us
-        Path("/proc/self/timerslack_ns").write_text("1", encoding="ascii")
+    be_prompt(ahead_of_others=not options.fair)
     level = os.environ.get("LOG_LEVEL", "info").upper()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level if level in _LEVELS else "INFO")
     return serve(options)

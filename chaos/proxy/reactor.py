@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import logging
+import math
 import select
 import signal
 import socket
@@ -19,8 +20,9 @@ from collections.abc import Callable
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 Handler = Callable[[int], None]
 _FOREVER_S = 3600.0
-# The kernel may be late by a thousandth of a sleep, so a long one is cut short and its last part slept again.
-_APPROACH_S = 0.02
+# From here on sleeps end at microseconds; a longer one, of which the kernel may be late by a thousandth, ends before.
+_APPROACH_S = 0.0015
+_PUNCTUAL = 0.999
 # Waking up takes this long, so the last moments before a timer are not slept but watched.
 _WATCH_S = 0.00012
 
@@ -132,14 +134,15 @@ class Reactor:
                 logging.getLogger(__name__).exception("a handler failed")
 
     def _poll(self, wait_s: float) -> list[tuple[int, int]]:
-        """epoll counts in milliseconds, select in microseconds: so with timers select waits for epoll's descriptor."""
+        """epoll counts in milliseconds, select in microseconds: so select waits for epoll's descriptor at the last."""
         if not self._timers:
             return self._epoll.poll(wait_s)
+        if wait_s > 2 * _APPROACH_S:
+            return self._epoll.poll(math.floor((wait_s * _PUNCTUAL - _APPROACH_S) * 1e3) / 1e3)
         busy = self._epoll.poll(0)
         if busy or wait_s <= _WATCH_S:
             return busy
-        nap_s = wait_s - _WATCH_S if wait_s < _APPROACH_S else wait_s - _APPROACH_S / 2
-        ready, _, _ = select.select((self._epoll,), (), (), nap_s)
+        ready, _, _ = select.select((self._epoll,), (), (), wait_s - _WATCH_S)
         return self._epoll.poll(0) if ready else []
 
     def _run_timers(self) -> None:

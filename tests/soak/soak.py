@@ -23,7 +23,8 @@ from agent import AGENT
 from breaking import KILLS, SIGNALS
 from clone import CLONE
 from drill import ROOT
-from edges import ABORT, FIDELITY
+from edges import ABORT
+from fidelity import FIDELITY
 from judging import CONTROL, WEAKNESSES, injection, missions
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
 from policies import POLICIES
