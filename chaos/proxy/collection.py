@@ -56,7 +56,10 @@ class Collection:
             if not existing.differs(wanted.listen, wanted.upstream):
                 return existing
             existing.stop()
-        return self.create(wanted)
+        made = self.create(wanted)
+        if existing:
+            existing.remove_all()
+        return made
 
     def _new(self, wanted: Wanted) -> Proxy:
         proxy = Proxy(self._around, wanted.name, wanted.listen, wanted.upstream)
@@ -68,6 +71,7 @@ class Collection:
         """Stop and forget it."""
         del self._proxies[proxy.name]
         proxy.stop()
+        proxy.remove_all()
 
     def reset(self) -> None:
         """Turn every proxy on and take every toxic away. Stops with AddressError at the first that cannot listen."""

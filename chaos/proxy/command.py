@@ -26,7 +26,7 @@ from chaos.proxy.admin import Admin
 from chaos.proxy.api import VERSION, Api, load
 from chaos.proxy.collection import Collection
 from chaos.proxy.metrics import Metrics
-from chaos.proxy.prompt import be_prompt
+from chaos.proxy.prompt import Precedence, be_prompt
 from chaos.proxy.proxy import Surroundings
 from chaos.proxy.reactor import Reactor
 
@@ -62,7 +62,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-seed", "--seed", type=int, help="makes jitter, slices and toxicity repeatable")
     parser.add_argument("--strict", action="store_true", help="also do what Toxiproxy gets wrong on the data plane")
     parser.add_argument(
-        "--fair", action="store_true", help="share the processor as others do (default: go ahead of them where allowed)"
+        "--fair", action="store_true", help="share the processor with others even while toxics wait (default: go first)"
     )
     parser.add_argument("-proxy-metrics", "--proxy-metrics", action="store_true", help="traffic counters on /metrics")
     parser.add_argument(
@@ -79,7 +79,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 def serve(options: Options) -> int:
     """Serve until SIGTERM or SIGINT; then close everything and return 0. Returns 1 if the admin address is not free."""
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
-    reactor = Reactor()
+    reactor = Reactor(Precedence(wanted=not options.fair))
     counters = Metrics(proxy=options.proxy_metrics, runtime=options.runtime_metrics)
     collection = Collection(Surroundings(reactor, seed, options.strict, counters.count))
     try:
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(options: Options) -> int:
     """Log to stderr at LOG_LEVEL, serve, return the exit code."""
-    be_prompt(ahead_of_others=not options.fair)
+    be_prompt()
     level = os.environ.get("LOG_LEVEL", "info").upper()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level if level in _LEVELS else "INFO")
     return serve(options)

@@ -27,6 +27,12 @@ class Surroundings:
     seed: int
     strict: bool
     count: Callable[[Proxy, Traffic], None]
+    _toxics: int = 0
+
+    def toxics_changed(self, by: int) -> None:
+        """So many more are in force; while there are any, the loop keeps time exactly."""
+        self._toxics += by
+        self.reactor.exact = self._toxics > 0
 
 
 @dataclass(eq=False)
@@ -147,6 +153,7 @@ class Proxy:
         """To the end of its chain, at once on every open connection."""
         toxic.dice.seed(f"{self.around.seed}/{self.name}/{toxic.direction}/{toxic.name}")
         self.toxics[toxic.direction].append(toxic)
+        self.around.toxics_changed(+1)
         self.set_expiry(toxic, toxic.expires_ms)
         for connection in tuple(self.connections):
             connection.add(toxic)
@@ -160,6 +167,7 @@ class Proxy:
         """Out of its chain, at once on every open connection."""
         self.set_expiry(toxic, 0)
         self.toxics[toxic.direction].remove(toxic)
+        self.around.toxics_changed(-1)
         for connection in tuple(self.connections):
             connection.remove(toxic)
 

@@ -17,6 +17,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from chaos.proxy.prompt import Precedence
+
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 Handler = Callable[[int], None]
 _FOREVER_S = 3600.0
@@ -25,6 +27,8 @@ _APPROACH_S = 0.0015
 _PUNCTUAL = 0.999
 # Waking up takes this long, so the last moments before a timer are not slept but watched.
 _WATCH_S = 0.00012
+# So many rounds without a rest, and it is work that fills the time and not waiting.
+_BUSY_ROUNDS = 16
 
 
 class Timer:
@@ -45,9 +49,15 @@ class Timer:
 
 
 class Reactor:
-    """Single-threaded but for `submit`, which any thread or signal handler may use."""
+    """Single-threaded but for `submit`, which any thread or signal handler may use.
 
-    def __init__(self) -> None:
+    While it is `exact`, it takes precedence of other processes to wait, and gives it back when there is much to do.
+    """
+
+    def __init__(self, precedence: Precedence | None = None) -> None:
+        self.exact = False
+        self._precedence = precedence or Precedence(wanted=False)
+        self._busy_rounds = 0
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
         self._fresh: set[int] = set()  # registered while events are handed out: older events are not theirs
@@ -134,16 +144,29 @@ class Reactor:
                 logging.getLogger(__name__).exception("a handler failed")
 
     def _poll(self, wait_s: float) -> list[tuple[int, int]]:
+        """Events now or within the time. An exact loop looks first whether it has to wait at all."""
+        if not self.exact:
+            self._precedence.give_back()
+            return self._wait(wait_s)
+        ready = self._epoll.poll(0)
+        if ready or wait_s <= 0:
+            self._busy_rounds += 1
+            if self._busy_rounds > _BUSY_ROUNDS:
+                self._precedence.give_back()
+            return ready
+        self._busy_rounds = 0
+        self._precedence.take()
+        return self._wait(wait_s)
+
+    def _wait(self, wait_s: float) -> list[tuple[int, int]]:
         """epoll counts in milliseconds, select in microseconds: so select waits for epoll's descriptor at the last."""
         if not self._timers:
             return self._epoll.poll(wait_s)
         if wait_s > 2 * _APPROACH_S:
             return self._epoll.poll(math.floor((wait_s * _PUNCTUAL - _APPROACH_S) * 1e3) / 1e3)
-        busy = self._epoll.poll(0)
-        if busy or wait_s <= _WATCH_S:
-            return busy
-        ready, _, _ = select.select((self._epoll,), (), (), wait_s - _WATCH_S)
-        return self._epoll.poll(0) if ready else []
+        if wait_s > _WATCH_S:
+            select.select((self._epoll,), (), (), wait_s - _WATCH_S)
+        return self._epoll.poll(0)
 
     def _run_timers(self) -> None:
         now = time.monotonic()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import select
 import socket
 import statistics
@@ -31,7 +30,7 @@ sys.path.append(str(ROOT / "benchmarks"))  # last: one of them is called `tools`
 
 from proxy import REPLY, REQUEST, call, connect, free_port, proxied, server
 
-from chaos.proxy.prompt import be_prompt
+from chaos.proxy.prompt import Precedence, be_prompt
 
 DELAYS_MS = (1, 2, 3, 5, 10, 20, 30, 50)
 REQUESTS_EACH = 1250
@@ -48,7 +47,8 @@ _WATCH_S = 0.001
 
 def hold(listener: socket.socket) -> None:
     """Answers at once, or to `hold MS` so many milliseconds later, to the microsecond. One client asks at a time."""
-    be_prompt(ahead_of_others=True)
+    be_prompt()
+    Precedence().take()
     ends = [listener]
     while True:
         for end in select.select(ends, (), ())[0]:
@@ -100,11 +100,13 @@ def proxy_server(*flags: str) -> Iterator[int]:
 @contextlib.contextmanager
 def prompt() -> Iterator[None]:
     """This process goes ahead of ordinary ones meanwhile, where it may."""
-    be_prompt(ahead_of_others=True)
+    be_prompt()
+    precedence = Precedence()
+    precedence.take()
     try:
         yield
     finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        precedence.give_back()
 
 
 @dataclass
