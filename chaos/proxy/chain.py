@@ -15,11 +15,12 @@ from collections import deque
 from collections.abc import Callable
 
 from chaos.proxy.toxic import Toxic
-from chaos.proxy.toxics.stub import End, Item, Stub
+from chaos.proxy.toxics.stub import GRAIN, End, Item, Stub
 
 Fit = Callable[[Toxic], tuple[random.Random, Stub]]
 """The dice and the state machine of a toxic on one link."""
 _PASS = Stub()
+_MANY = 128
 
 
 class Stage:
@@ -147,6 +148,13 @@ class Chain:
         if self.ended:
             return False
         return self.stages[0].room if self.stages else not self.blocked
+
+    @property
+    def grain(self) -> int:
+        """The most that may be fed at a time. With much on the way it is the least, which bounds what is held."""
+        if not self.stages or len(self.stages[0].inbox) > _MANY:
+            return GRAIN
+        return min(stage.toxic.attributes.grain for stage in self.stages)
 
     @property
     def due(self) -> float | None:

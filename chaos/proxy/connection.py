@@ -27,8 +27,7 @@ from chaos.proxy.traffic.exchange import Exchange
 
 _BUFFER = bytearray(256 * 1024)  # the loop has one thread, and what is left over is copied out at once
 _VIEW = memoryview(_BUFFER)
-_CHUNK = 32 * 1024  # the most that a toxic is shown at a time, as in Toxiproxy
-_CHUNKS_AT_ONCE = 8
+_AT_ONCE = 256 * 1024  # then the others have their turn
 Dice = Callable[[Toxic], random.Random]
 
 
@@ -120,9 +119,11 @@ class Link:
 
     def _pull_chunks(self) -> None:
         """A sender with much to say is read a few times in a row: asking the loop in between costs as much."""
-        for _ in range(_CHUNKS_AT_ONCE):
+        left = _AT_ONCE
+        while left > 0:
+            grain = self.chain.grain
             try:
-                data = self.source.sock.recv(_CHUNK)
+                data = self.source.sock.recv(grain)
             except BlockingIOError:
                 break
             except OSError:
@@ -133,8 +134,9 @@ class Link:
                 return
             self.received += len(data)
             self.chain.feed(self.connection.reactor.now(), data)
-            if len(data) < _CHUNK or not self.reading:
+            if len(data) < grain or not self.reading:
                 break
+            left -= grain
         self.settle()
 
     def finish(self, end: End) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.proxy.toxic import Toxic
-from chaos.proxy.toxics.stub import End
+from chaos.proxy.toxics.stub import COARSE, GRAIN, End
 from tests.proxy.rig import Rig, toxic
 
 
@@ -209,3 +209,13 @@ def test_whatever_is_edited_and_whenever_no_byte_is_lost_or_reordered(
     assert rig.data() == sent
     assert [end for _, end in rig.ends()] == [End.FIN]
     assert rig.got[-1][1] is End.FIN
+
+
+def test_chunks_are_coarse_only_where_it_makes_no_difference_and_little_is_on_the_way() -> None:
+    slow = toxic("latency", latency=1000)
+    assert COARSE == Rig(slow).chain.grain
+    assert GRAIN == Rig(slow, toxic("slicer", average_size=10)).chain.grain
+    rig = Rig(slow)
+    for _ in range(200):
+        rig.feed(0, b"waits")
+    assert GRAIN == rig.chain.grain

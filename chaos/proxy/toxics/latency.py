@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaos.proxy.toxics.stub import Plain, Schedule, Stub
+from chaos.proxy.toxics.stub import COARSE, Plain, Schedule, Stub
 from chaos.settings import setting
 
 
@@ -21,6 +21,7 @@ class Latency(Plain):
     kind: ClassVar[str] = "latency"
     go_name: ClassVar[str] = "LatencyToxic"
     buffer: ClassVar[int] = 1024
+    grain: ClassVar[int] = COARSE
     latency: int = setting("delay of every chunk, ms", default=0)
     jitter: int = setting("greatest deviation from it, ms", default=0)
 

@@ -21,6 +21,10 @@ class End(Enum):
     ABORT = "the connection is torn down with RST, whenever it was opened"
 
 
+GRAIN = 32 * 1024
+"""The most bytes that a toxic is shown at a time, as in Toxiproxy."""
+COARSE = 120 * 1024
+"""For kinds to which it makes no difference: costs a third, and is just below what malloc asks the kernel for."""
 Item = bytes | End
 Schedule = Iterable[tuple[float, Item]]
 """(due, item) in order of time. Empty bytes pass nothing on, they only keep the stub busy until then."""
@@ -64,6 +68,7 @@ class Attributes(Protocol):
     go_name: ClassVar[str]  # what Toxiproxy calls the struct; it shows in error texts
     go_int: ClassVar[str]  # its integer type there, likewise
     buffer: ClassVar[int]  # chunks that may wait in front of a stub, active or not
+    grain: ClassVar[int]  # the most bytes of a chunk
     resets: ClassVar[bool]  # may end a connection with RST
     closes_when_removed: ClassVar[bool]  # the connections that it held cannot go on
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -82,6 +87,7 @@ class Plain:
 
     go_int: ClassVar[str] = "int64"
     buffer: ClassVar[int] = 1
+    grain: ClassVar[int] = GRAIN
     resets: ClassVar[bool] = False
     closes_when_removed: ClassVar[bool] = False
 
