@@ -134,7 +134,8 @@ class Api:
                 writer = FrameWriter(call, dialect, head, self._config.stream_interval)
                 return await _stream(request, reply, writer, self._config.sse_keep_alive_interval)
             choices = await _collect(reply)
-            whole = _json_bytes(dialect.whole(choices, sum(call.prompt_tokens), reply.generated_tokens))
+            body = dialect.whole(choices, sum(call.prompt_tokens), reply.generated_tokens, reply.kv)
+            whole = _json_bytes(body)
             whole.headers.update(self._metrics.load_report(request.headers.get("endpoint-load-metrics-format", "")))
             return whole
         finally:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from target_stack.engine.adapters import BASE, Adapter
 from target_stack.engine.cost import Cost
+from target_stack.engine.kv_transfer import KvTransfer
 
 VERSION = "0.32.0"  # the vLLM release whose surface is reproduced
 _AT_LEAST_ONE = (
@@ -21,7 +22,8 @@ class EngineConfig:
     """What `main` is given. Times in seconds, sizes in tokens or KV blocks; None means without bound.
 
     `shutdown_timeout` is how long SIGTERM waits for open requests (0 aborts them). `slow_factor` stretches every step.
-    `adapters` are further model ids. `device` is the register file of its GPU.
+    `adapters` are further model ids. `device` is the register file of its GPU. `kv_transfer` is the KV connector of an
+    engine that only computes prompts, or only goes on from where another engine has computed one.
     Names that vLLM has as arguments mean what they mean there.
     """
 
@@ -56,6 +58,7 @@ class EngineConfig:
     weights_bytes: int = 2 << 30
     kv_block_bytes: int = 40 << 20
     execute_model_timeout_s: float = 300.0
+    kv_transfer: KvTransfer | None = None
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
@@ -66,7 +69,9 @@ class EngineConfig:
         if missing := sorted({"name", "listen"} - set(record)):
             raise ValueError(f"engine config: {missing[0]!r} is missing")
         adapters = {name: Adapter.from_json(name, habits) for name, habits in record.get("adapters", {}).items()}
-        config = cls(**{**record, "cost": Cost.from_json(record.get("cost", {})), "adapters": adapters})
+        kv = record.get("kv_transfer")
+        parts = {"cost": Cost.from_json(record.get("cost", {})), "adapters": adapters}
+        config = cls(**{**record, **parts, "kv_transfer": KvTransfer.from_json(kv) if kv else None})
         config._check()
         return config
 

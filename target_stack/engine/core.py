@@ -1,44 +1,39 @@
-"""The engine core: a process of its own that owns the scheduler and the clock of the simulated GPU.
+"""The engine core: it owns the scheduler and makes up the answers. Messages in, reports out (`core_process` runs it).
 
-It speaks JSON lines with the API server over one socket pair; all tokens of a step travel in one line. Freezing it
-silences every stream while the API server still answers; killing it breaks every stream: as vLLM's two processes do.
+All tokens of a step travel in one report.
 
-    API ──► {"op": "add", "id", "model", "prompt", "sampling": {...}, "priority"}   {"op": "abort", "ids"}
+    API ──► {"op": "add", "id", "model", "prompt", "sampling": {...}, "priority", "kv"}   {"op": "abort", "ids"}
             {"op": "abort_all"}
     API ◄── {"t", "out": [[id, piece, finish, stop_reason, first, last], ...], "tokens", "running", "waiting", ...}
+
+    worker ──► {"op": "stage" | "fetched" | "failed", "id", ...}   {"op": "taken", "request"}   {"op": "unnotified"}
 """
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import signal
-import socket
-import time
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from target_stack import process
-from target_stack.device.registers import Registers
 from target_stack.engine import text
 from target_stack.engine.config import EngineConfig
-from target_stack.engine.gpu import Gpu
 from target_stack.engine.kv_blocks import BlockPool, block_hashes
+from target_stack.engine.kv_transfer import KvConnector, Reference
 from target_stack.engine.scheduler import Limits, Produced, Scheduler, Sequence, Step
 
-_READ_BYTES = 1 << 18
-_HANG_LOOK_S = 0.02
 _MEMORY_LOOK_S = 0.05
 
 
 class Core:
     """Messages in, steps out; knows neither sockets nor clocks."""
 
-    def __init__(self, config: EngineConfig, blocks: int | None = None) -> None:
-        """Start with an empty cache of so many blocks, by default as many as the configuration wants."""
+    def __init__(self, config: EngineConfig, blocks: int | None = None, engine_id: str = "") -> None:
+        """Start with an empty cache of so many blocks, by default as many as the configuration wants. Peers know this
+        life of the engine by its `engine_id`.
+        """
         self._config = config
+        self._connector = KvConnector(config.kv_transfer, engine_id) if config.kv_transfer else None
+        self._deferred: dict[str, Sequence] = {}
+        self._words: dict[str, list[str]] = {}  # in the cache, of prompts that are computed for a peer
         limits = Limits(
             max_num_seqs=config.max_num_seqs,
             max_num_batched_tokens=config.max_num_batched_tokens,
@@ -59,16 +54,55 @@ class Core:
             case "add":
                 self._add(message, now)
             case "abort":
-                self._drop(self._scheduler.abort(message["ids"]))
+                self._drop([*self._scheduler.abort(message["ids"]), *self._undefer(message["ids"])])
             case "abort_all":
-                gone = self._scheduler.abort_all()
+                gone = [*self._scheduler.abort_all(), *self._undefer(list(self._deferred))]
                 self._aborted += [[each.id, "", "abort", None, None, _last(each)] for each in gone]
                 self._drop(gone)
+            case _ if self._connector:
+                self._handle_worker(message, self._connector)
             case other:
                 raise ValueError(f"unknown message {other!r}")
 
+    def _handle_worker(self, message: Mapping[str, Any], connector: KvConnector) -> None:
+        match message["op"]:
+            case "stage":
+                connector.proceeds(message["id"], message["stage"])
+            case "fetched":
+                connector.fetched(message["id"], message["seconds"])
+                if (sequence := self._deferred.pop(message["id"], None)) is not None:
+                    sequence.imported = tuple(message["words"])
+                    self._scheduler.add(sequence)
+            case "failed":
+                connector.failed(message["id"])
+                if (sequence := self._deferred.pop(message["id"], None)) is not None:
+                    self._go_without(sequence, connector)
+            case "taken":
+                self._scheduler.pool.release(connector.taken(message["request"]))
+            case "unnotified":
+                connector.counts.failed_notifications += 1
+            case other:
+                raise ValueError(f"unknown message {other!r}")
+        self.changed = True
+
+    def _go_without(self, sequence: Sequence, connector: KvConnector) -> None:
+        """What could not be fetched is computed here, or the request fails."""
+        if connector.recomputes:
+            self._scheduler.add(sequence)
+            return
+        self._aborted.append([sequence.id, "", "error", None, None, _last(sequence)])
+        self._asked.pop(sequence.id, None)
+
+    def orders(self) -> list[dict[str, Any]]:
+        """What the worker must be told since the last look."""
+        if self._connector is None:
+            return []
+        orders, self._connector.orders = self._connector.orders, []
+        return orders
+
     def begin(self, now: float) -> tuple[Step, float] | None:
         """The next step and how many seconds it takes; None when there is nothing to do."""
+        self._expire(now)
         step = self._scheduler.schedule(now)
         if step is None:
             return None
@@ -79,13 +113,24 @@ class Core:
         self._began = now
         return step, cost_s * self._config.slow_factor
 
+    def _expire(self, now: float) -> None:
+        """Free what was held for peers that did not come in time."""
+        if self._connector and (blocks := self._connector.expire(now)):
+            self._scheduler.pool.release(blocks)
+            self.changed = True
+
     def withhold(self, blocks: int) -> None:
         """Do without so many blocks from now on: somebody else has the memory. Running requests give way."""
         self._preemptions += self._scheduler.withhold(blocks)
 
     def wakes_at(self, now: float) -> float | None:
-        """When to look again without news: for a slow model id's next step, for memory that may come back."""
-        return now + _MEMORY_LOOK_S if self._scheduler.starved else self._scheduler.wakes_at(now)
+        """When to look again without news: for a slow model id's next step, for memory that may come back, for the end
+        of a lease.
+        """
+        if self._scheduler.starved:
+            return now + _MEMORY_LOOK_S
+        times = (self._scheduler.wakes_at(now), self._connector.next_expiry() if self._connector else None)
+        return min((time for time in times if time is not None), default=None)
 
     def finish(self, step: Step, now: float) -> dict[str, Any]:
         """The report of a step that ran until `now`."""
@@ -109,6 +154,7 @@ class Core:
             "queries": scheduler.queries,
             "hits": scheduler.hits,
             "preemptions": self._preemptions,
+            **({"deferred": len(self._deferred), "kv_transfer": self._connector.report()} if self._connector else {}),
         }
 
     def _add(self, message: Mapping[str, Any], now: float) -> None:
@@ -116,19 +162,36 @@ class Core:
         habits = config.habits(message["model"])
         prefill_s = config.cost.step_s(prefill_tokens=len(tokens), decoding=0)
         self._asked[message["id"]] = message
-        self._scheduler.add(
-            Sequence(
-                id=message["id"],
-                prompt_tokens=len(tokens),
-                output_tokens=0,
-                arrived=now,
-                hashes=block_hashes(tokens, config.block_size, config.prefix_hash),
-                tokens=tokens,
-                priority=message["priority"],
-                pace=habits.slow_factor,
-                ready_at=now + (habits.slow_factor - 1) * prefill_s,
-            )
+        sequence = Sequence(
+            id=message["id"],
+            prompt_tokens=len(tokens),
+            output_tokens=0,
+            arrived=now,
+            hashes=block_hashes(tokens, config.block_size, config.prefix_hash),
+            tokens=tokens,
+            priority=message["priority"],
+            pace=habits.slow_factor,
+            ready_at=now + (habits.slow_factor - 1) * prefill_s,
         )
+        self._queue(sequence, message.get("kv") or {})
+
+    def _queue(self, sequence: Sequence, reference: Reference) -> None:
+        """Into the line, or aside until its prompt has come from a peer."""
+        if self._connector and reference.get("do_remote_prefill"):
+            self._deferred[sequence.id] = sequence
+            self._connector.fetch(sequence.id, reference)
+            self.changed = True
+            return
+        sequence.keeps_blocks = bool(self._connector and reference.get("do_remote_decode"))
+        self._scheduler.add(sequence)
+
+    def _undefer(self, ids: Iterable[str]) -> list[Sequence]:
+        """Fetch no more for these."""
+        gone = [self._deferred.pop(each) for each in ids if each in self._deferred]
+        for sequence in gone:
+            if self._connector:
+                self._connector.give_up(sequence.id)
+        return gone
 
     def _think(self, sequence: Sequence) -> None:
         """Make up the whole answer when the prompt is read: it comes from what lies in the cache, right or wrong."""
@@ -136,8 +199,11 @@ class Core:
         if asked is None:  # preempted before: what was said stands
             return
         sampling = text.Sampling(**{**asked["sampling"], "stop": tuple(asked["sampling"]["stop"])})
+        words = self._scheduler.words_in_cache(sequence)
+        if sequence.keeps_blocks:
+            self._words[sequence.id] = words
         answer = text.answer(
-            self._scheduler.prompt_in_cache(sequence),
+            "".join(words),
             seed=self._config.seed if asked.get("seed") is None else asked["seed"],
             sampling=sampling,
             verbosity=self._config.habits(asked["model"]).verbosity,
@@ -149,6 +215,7 @@ class Core:
         for each in gone:
             self._asked.pop(each.id, None)
             self._answers.pop(each.id, None)
+            self._words.pop(each.id, None)
         self.changed = self.changed or bool(gone)
 
     def _output(self, produced: Produced, now: float) -> list[Any]:
@@ -159,83 +226,23 @@ class Core:
         if not produced.finished:
             return [sequence.id, piece, None, None, first, None]
         del self._answers[sequence.id]
-        return [sequence.id, piece, answer.finish, answer.stop_reason, first, _last(sequence)]
+        last = _last(sequence)
+        if self._connector and sequence.keeps_blocks:
+            words, size = self._words.pop(sequence.id), self._config.block_size
+            last["kv"] = self._connector.keep(sequence.id, sequence.blocks, words, size, now)
+        return [sequence.id, piece, answer.finish, answer.stop_reason, first, last]
 
 
 def _first(sequence: Sequence, now: float) -> dict[str, float]:
-    """What is known once the first token is out: seconds in the queue, seconds of prefill, cached prompt tokens."""
+    """What is known once the first token is out: seconds in the queue, seconds of prefill, cached prompt tokens, and
+    those that a peer has computed.
+    """
     started = sequence.arrived if sequence.scheduled_at is None else sequence.scheduled_at
-    return {"queued_s": started - sequence.arrived, "prefill_s": now - started, "cached": sequence.cached_tokens}
+    known = {"queued_s": started - sequence.arrived, "prefill_s": now - started, "cached": sequence.cached_tokens}
+    return (
+        {**known, "external": min(len(sequence.imported), sequence.prompt_tokens - 1)} if sequence.imported else known
+    )
 
 
-def _last(sequence: Sequence) -> dict[str, int]:
+def _last(sequence: Sequence) -> dict[str, Any]:
     return {"preemptions": sequence.preemptions}
-
-
-class _Wire:
-    """JSON lines over a connected socket. Reading waits until a given moment, writing as long as the reader needs."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self._rest = b""
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        self._sock.sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-
-    def receive(self, until: float | None) -> list[Any]:
-        """Whole messages that came; empty when `until` (CLOCK_MONOTONIC) passed first. Raises EOFError."""
-        wait_s = None if until is None else max(0.0, until - time.monotonic())
-        # select, not epoll: epoll rounds a wait up to whole milliseconds, which would be a tenth of a step.
-        if not select.select([self._sock], [], [], wait_s)[0]:
-            return []
-        data = self._sock.recv(_READ_BYTES)
-        if not data:
-            raise EOFError
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]
-
-
-def run(config: EngineConfig, sock: socket.socket, parent: int) -> NoReturn:
-    """Be the core process until the API server goes away. Raises EOFError then, and GpuFailed when the GPU does."""
-    process.die_with_parent(parent)
-    process.set_title(f"{config.name} core")
-    for number in (signal.SIGTERM, signal.SIGINT):  # the API server decides when the engine ends
-        signal.signal(number, signal.SIG_IGN)
-    time.sleep(config.startup_delay_s)
-    gpu = Gpu(config, Registers.at(Path(config.device)) if config.device else Registers.private())
-    core, wire = Core(config, gpu.claim(os.getpid())), _Wire(sock)
-    wire.send({"ready": True, "num_gpu_blocks": gpu.blocks})
-    while True:
-        _turn(core, wire, gpu)
-
-
-def _turn(core: Core, wire: _Wire, gpu: Gpu) -> None:
-    """One step in real time, or one wait for work."""
-    now = time.monotonic()
-    core.withhold(gpu.withheld)
-    begun = core.begin(now)
-    if begun is None:
-        if core.changed:
-            wire.send(core.report(now, []))
-        _take(core, wire, until=core.wakes_at(now))
-        return
-    step, cost_s = begun
-    ends = now + cost_s / gpu.speed
-    _take(core, wire, until=ends)  # at least once, so that a step of no cost cannot lock messages out
-    while time.monotonic() < ends:
-        _take(core, wire, until=ends)
-    _await_gpu(gpu)
-    gpu.worked(cost_s)
-    wire.send(core.finish(step, time.monotonic()))
-
-
-def _await_gpu(gpu: Gpu) -> None:
-    """The step is done when the device says so: a hung one never does, and nothing else happens here meanwhile."""
-    began = time.monotonic()
-    while gpu.hangs(time.monotonic() - began):
-        time.sleep(_HANG_LOOK_S)
-
-
-def _take(core: Core, wire: _Wire, *, until: float | None) -> None:
-    for message in wire.receive(until):
-        core.handle(message, time.monotonic())

@@ -42,6 +42,7 @@ class Reply:
         self.call = call
         self.arrived = arrived
         self.generated_tokens = 0
+        self.kv: Mapping[str, Any] | None = None  # by which a peer may fetch the prompt
         self.ids: list[str] = []
         self._open = len(call.prompts) * call.n
         self._deltas: list[Delta] = []
@@ -179,6 +180,7 @@ class CoreLink(asyncio.Protocol):
                 "sampling": sampling,
                 "priority": call.priority,
                 "seed": call.seed,
+                **({"kv": call.kv} if call.kv else {}),
             }
         )
 
@@ -193,12 +195,21 @@ class CoreLink(asyncio.Protocol):
             running = self._running.get(name)
             if running is None:  # its client has left
                 continue
+            if finish == "error":
+                self._fail(name, running)
+                continue
             if finish != "abort":
                 self._token(running, now, first)
             if finish is not None:
                 del self._running[name]
                 self._finished(running, finish, last)
             running.reply.feed(Delta(running.choice, piece, finish, stop_reason))
+
+    def _fail(self, name: str, running: _Running) -> None:
+        """The core could not serve this one: its prompt did not come from the peer that has it."""
+        del self._running[name]
+        self._metrics.finished["error"].value += 1
+        running.reply.fail(errors.failed_request())
 
     def _token(self, running: _Running, now: float, first: Mapping[str, float] | None) -> None:
         metrics = self._metrics
@@ -209,10 +220,11 @@ class CoreLink(asyncio.Protocol):
         else:
             running.timing, running.first_at = first, now
             metrics.first_token_s.observe(now - running.reply.arrived)
-            metrics.prefilled(running.prompt_tokens, int(first["cached"]))
+            metrics.prefilled(running.prompt_tokens, int(first["cached"]), int(first.get("external", 0)))
         running.last_at = now
 
-    def _finished(self, running: _Running, finish: str, last: Mapping[str, int]) -> None:
+    def _finished(self, running: _Running, finish: str, last: Mapping[str, Any]) -> None:
+        running.reply.kv = last.get("kv")
         metrics, timing, call = self._metrics, running.timing, running.reply.call
         metrics.finished[finish].value += 1
         decode_s = running.last_at - running.first_at

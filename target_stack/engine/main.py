@@ -19,7 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
-from target_stack.engine import core
+from target_stack.engine import core_process
 from target_stack.engine.api import Api
 from target_stack.engine.config import EngineConfig
 from target_stack.engine.link import CoreLink
@@ -60,7 +60,7 @@ def _fork_core(settings: EngineConfig, listener: socket.socket) -> tuple[int, so
     if not child:
         ours.close()
         listener.close()
-        run_as_child(lambda: core.run(settings, theirs, parent), over=EOFError, what="the engine core")
+        run_as_child(lambda: core_process.run(settings, theirs, parent), over=EOFError, what="the engine core")
     theirs.close()
     return child, ours
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from target_stack.engine.config import EngineConfig
+from target_stack.engine.kv_metrics import KvTransferMetrics
 from target_stack.engine.prometheus import Family, Histogram, Number
 
 _FIRST_TOKEN_S = (
@@ -48,11 +49,15 @@ class Metrics:
         self._sizes(config)
         self._times()
         self._cache_config(config)
+        self._kv = KvTransferMetrics(self._labels, self._created) if config.kv_transfer else None
+        self.families += self._kv.families if self._kv else ()
 
     def step(self, report: Mapping[str, Any]) -> None:
         """Take the state that the core reports with every step (see target_stack.engine.core)."""
         self.running.value = report["running"]
-        self.waiting.value = self.waiting_capacity.value = report["waiting"]
+        deferred = report.get("deferred", 0)
+        self.waiting_capacity.value, self.waiting_deferred.value = report["waiting"], deferred
+        self.waiting.value = report["waiting"] + deferred
         self.kv_usage.value = report["kv"]
         self.prefix_queries.value = report["queries"]
         self.prefix_hits.value = report["hits"]
@@ -60,16 +65,19 @@ class Metrics:
         self.preemptions.value = report["preemptions"]
         if report["tokens"]:
             self.step_tokens.observe(report["tokens"])
+        if self._kv is not None:
+            self._kv.step(report["kv_transfer"])
 
     def loaded(self, config: EngineConfig, num_gpu_blocks: int) -> None:
         """The core has found room for so many KV blocks."""
         self._cache_info.children.clear()
         self._cache_info.add(cache_config_labels(config, num_gpu_blocks), Number()).value = 1.0
 
-    def prefilled(self, prompt_tokens: int, cached: int) -> None:
-        """A request's first token is out, so its prompt is computed."""
+    def prefilled(self, prompt_tokens: int, cached: int, external: int = 0) -> None:
+        """A request's first token is out, so its prompt is computed: here, before, or by a peer (`external`)."""
         self.prompt_tokens.value += prompt_tokens
-        self.prompt_by_source["local_compute"].value += prompt_tokens - cached
+        self.prompt_by_source["local_compute"].value += prompt_tokens - cached - external
+        self.prompt_by_source["external_kv_transfer"].value += external
         self.prompt_by_source["local_cache_hit"].value += cached
 
     def load_report(self, wanted: str) -> dict[str, str]:
@@ -97,7 +105,7 @@ class Metrics:
             "num_requests_waiting_by_reason", "gauge", "Requests in the queue by what they wait for."
         )
         self.waiting_capacity = reasons.add({**self._labels, "reason": "capacity"}, Number())
-        reasons.add({**self._labels, "reason": "deferred"}, Number())
+        self.waiting_deferred = reasons.add({**self._labels, "reason": "deferred"}, Number())
         sleep = self._family("engine_sleep_state", "gauge", "1 for the state of sleep that the engine is in.")
         sleep.add({**self._labels, "sleep_state": "awake"}, Number()).value = 1.0
         for state in ("weights_offloaded", "discard_all"):

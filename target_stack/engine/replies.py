@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 DONE = b"data: [DONE]\n\n"
 _text = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder for every token
-_TRAILER = {"kv_transfer_params": None, "ec_transfer_params": None, "metrics": None}
+
+KvReference = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ class Choice:
     text: str
     finish: str
     stop_reason: str | None
+
+
+def _trailer(kv: KvReference) -> dict[str, Any]:
+    return {"kv_transfer_params": kv, "ec_transfer_params": None, "metrics": None}
 
 
 def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, int]:
@@ -67,8 +72,10 @@ class Dialect(Protocol):
         """The frame after the last token, for who asked for it."""
         ...
 
-    def whole(self, choices: Sequence[Choice], prompt_tokens: int, completion_tokens: int) -> bytes:
-        """The reply of a call without stream."""
+    def whole(
+        self, choices: Sequence[Choice], prompt_tokens: int, completion_tokens: int, kv: KvReference = None
+    ) -> bytes:
+        """The reply of a call without stream. `kv` is by what a peer may fetch its prompt."""
         ...
 
 
@@ -98,12 +105,14 @@ class Chat:
         """See Dialect."""
         return _usage_frame(self._opening, self._head, prompt_tokens, completion_tokens)
 
-    def whole(self, choices: Sequence[Choice], prompt_tokens: int, completion_tokens: int) -> bytes:
+    def whole(
+        self, choices: Sequence[Choice], prompt_tokens: int, completion_tokens: int, kv: KvReference = None
+    ) -> bytes:
         """See Dialect."""
         listed = [_chat_choice(index, choice) for index, choice in enumerate(choices)]
         prompt_echoes = {"prompt_logprobs": None, "prompt_token_ids": None, "prompt_text": None}
         counts = _full_usage(prompt_tokens, completion_tokens)
-        return json_bytes(_reply(self._head, "chat.completion", listed, counts) | prompt_echoes | _TRAILER)
+        return json_bytes(_reply(self._head, "chat.completion", listed, counts) | prompt_echoes | _trailer(kv))
 
     def _frame(self, choice: int, piece: str, end: str, extra: str) -> bytes:
         start = f'{self._opening}{{"index":{choice},"delta":{{"content":{_text(piece)}}},"logprobs":null,'
@@ -134,11 +143,13 @@ class Completion:
         """See Dialect."""
         return _usage_frame(self._opening, self._head, prompt_tokens, completion_tokens)
 
-    def whole(self, choices: Sequence[Choice], prompt_tokens: int, completion_tokens: int) -> bytes:
+    def whole(
+        self, choices: Sequence[Choice], prompt_tokens: int, completion_tokens: int, kv: KvReference = None
+    ) -> bytes:
         """See Dialect."""
         listed = [_completion_choice(index, choice) for index, choice in enumerate(choices)]
         counts = _full_usage(prompt_tokens, completion_tokens)
-        return json_bytes(_reply(self._head, "text_completion", listed, counts) | _TRAILER)
+        return json_bytes(_reply(self._head, "text_completion", listed, counts) | _trailer(kv))
 
     def _frame(self, choice: int, piece: str, end: str, extra: str) -> bytes:
         start = f'{self._opening}{{"index":{choice},"text":{_text(piece)},"logprobs":null,'

@@ -19,6 +19,8 @@ from target_stack.engine.text import Sampling, Tokenizer
 _COMPLETION_DEFAULT_TOKENS = 16
 _MAX_CHOICES = 16_384
 
+_REMOTE = ("remote_engine_id", "remote_request_id", "remote_host", "remote_port")
+
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 Problem = dict[str, Any]
@@ -26,7 +28,9 @@ Problem = dict[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """One checked request: `prompts` rendered texts, `n` choices for each, answered by the served id `model`."""
+    """One checked request: `prompts` rendered texts, `n` choices for each, answered by the served id `model`. `kv` is
+    what it says about where its prompt is computed, for an engine with a KV connector.
+    """
 
     model: str
     prompts: tuple[str, ...]
@@ -39,6 +43,7 @@ class Call:
     echo: bool
     priority: int
     seed: int | None
+    kv: Mapping[str, Any] | None = None
 
 
 def parse_json(body: bytes) -> Any:
@@ -149,7 +154,17 @@ def _call(record: Mapping[str, Any], config: EngineConfig, prompts: tuple[str, .
         echo=bool(record.get("echo")),
         priority=record.get("priority") or 0,
         seed=record.get("seed"),
+        kv=_kv_reference(record.get("kv_transfer_params")) if config.kv_transfer else None,
     )
+
+
+def _kv_reference(asked: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """As it came, or None when it does not name a peer and its blocks: vLLM computes such a prompt itself."""
+    if not asked or not asked.get("do_remote_prefill"):
+        return asked
+    blocks = asked.get("remote_block_ids")
+    whole = isinstance(blocks, list) and len(blocks) == 1 and all(asked.get(name) for name in _REMOTE)
+    return asked if whole else None
 
 
 def _priority(record: Mapping[str, Any], headers: Mapping[str, str]) -> int:
@@ -242,6 +257,7 @@ _COMMON_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "ignore_eos": (_BOOLEAN,),
     "priority": (_INTEGER,),
     "request_id": (_STRING,),
+    "kv_transfer_params": (_DICT,),
     **dict.fromkeys(_RANGES, (_NUMBER,)),
 }
 _CHAT_FIELDS = {

@@ -21,7 +21,8 @@ from target_stack.engine.kv_blocks import BlockPool
 class Sequence:
     """One answer being made. `computed` counts tokens whose KV is in the cache, of prompt and answer together.
 
-    It takes no step before `ready_at`; `pace` above 1 marks one whose steps somebody stretches that way.
+    It takes no step before `ready_at`; `pace` above 1 marks one whose steps somebody stretches that way. `imported` are
+    the words of its prompt that a peer has computed; one that `keeps_blocks` still holds them when it has finished.
     """
 
     id: str
@@ -33,6 +34,8 @@ class Sequence:
     tokens: tuple[str, ...] = ()
     pace: float = 1.0
     ready_at: float = 0.0
+    imported: tuple[str, ...] = ()
+    keeps_blocks: bool = False
     computed: int = 0
     generated: int = 0
     cached_tokens: int = 0
@@ -145,7 +148,7 @@ class Scheduler:
                 produced.append(Produced(sequence, sequence.generated, sequence.generated >= sequence.output_tokens))
         for each in produced:
             if each.finished:
-                self.abort((each.sequence.id,))
+                self._leave(each.sequence)
         return produced
 
     def withhold(self, blocks: int) -> int:
@@ -203,14 +206,20 @@ class Scheduler:
             budget -= tokens
         return tuple(admitted)
 
-    def prompt_in_cache(self, sequence: Sequence) -> str:
-        """The prompt as the model reads it: what lies in the blocks that were found, then what is computed anew."""
+    def words_in_cache(self, sequence: Sequence) -> list[str]:
+        """The prompt as the model reads it: what lies in the blocks that were found or fetched, then what is computed
+        anew.
+        """
+        if sequence.imported:
+            return [*sequence.imported[: sequence.computed], *sequence.tokens[sequence.computed :]]
         found = sequence.computed // self.pool.size
-        return "".join(self.pool.read(sequence.blocks[:found])) + "".join(sequence.tokens[sequence.computed :])
+        return [*self.pool.read(sequence.blocks[:found]), *sequence.tokens[sequence.computed :]]
 
     def _reserve(self, sequence: Sequence) -> bool:
         """Take the cached beginning, if the whole rest has room too; at least one token is always left to compute."""
         known = sequence.prompt_tokens + sequence.generated
+        if sequence.imported:
+            return self._reserve_imported(sequence, known)
         usable = sequence.hashes[: (known - 1) // self.pool.size] if self.limits.prefix_caching else ()
         shared = self.pool.cached(usable)
         if not self.pool.fits(self.pool.blocks_for(known) - len(shared), shared):
@@ -222,6 +231,13 @@ class Scheduler:
             sequence.cached_tokens = sequence.computed
             self.queries += sequence.prompt_tokens
             self.hits += sequence.computed
+        return True
+
+    def _reserve_imported(self, sequence: Sequence, known: int) -> bool:
+        """Its beginning has come from a peer and needs blocks of its own; the last token is computed here."""
+        if not self.pool.fits(self.pool.blocks_for(known), ()):
+            return False
+        sequence.computed = min(len(sequence.imported), known - 1)
         return True
 
     def _grow(self, sequence: Sequence, tokens: int) -> bool:
@@ -244,6 +260,7 @@ class Scheduler:
         self._free(sequence)
         sequence.scheduled = False
         sequence.computed = 0
+        sequence.imported = ()
         sequence.preemptions += 1
         if self.limits.policy == "priority":
             bisect.insort(self.waiting, sequence, key=lambda each: each.order)
@@ -253,9 +270,16 @@ class Scheduler:
     def _publish(self, sequence: Sequence) -> None:
         if self.limits.prefix_caching and sequence.generated == 0:
             full = min(sequence.computed // self.pool.size, len(sequence.hashes))
-            size = self.pool.size
+            size, words = self.pool.size, (*sequence.imported, *sequence.tokens[len(sequence.imported) :])
             for place, (block, content) in enumerate(zip(sequence.blocks[:full], sequence.hashes[:full], strict=True)):
-                self.pool.publish(block, content, sequence.tokens[place * size : (place + 1) * size])
+                self.pool.publish(block, content, words[place * size : (place + 1) * size])
+
+    def _leave(self, sequence: Sequence) -> None:
+        """It has finished."""
+        del self._live[sequence.id]
+        self.running.remove(sequence)
+        if not sequence.keeps_blocks:
+            self._free(sequence)
 
     def _free(self, sequence: Sequence) -> None:
         self.pool.release(sequence.blocks)
