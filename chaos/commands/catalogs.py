@@ -78,7 +78,8 @@ def _record(entry: type) -> dict[str, Any]:
     if needs := getattr(entry, "needs", None):
         facts["needs"] = [{"what": str(need), "how": need.how} for need in needs]
     settings = [vars(setting) for setting in describe_settings(entry)] if _has_settings(entry) else []
-    return {"name": _name(entry), "summary": _words(entry, "summary"), **facts, "settings": settings}
+    more = {"notes": list(entry.notes)} if hasattr(entry, "notes") else {}
+    return {"name": _name(entry), "summary": _words(entry, "summary"), **facts, "settings": settings, **more}
 
 
 def _has_settings(entry: type) -> bool:
@@ -96,6 +97,7 @@ def _page(entry: type) -> str:
         bounds = f", {setting.bounds}" if setting.bounds else ""
         lines.append(f"    {setting.key}: {setting.type} ({default}{bounds})")
         lines.append(f"      {setting.doc}")
+    lines += [f"  {note}" for note in getattr(entry, "notes", ())]
     return "\n".join(lines)
 
 

@@ -8,10 +8,12 @@ from types import MappingProxyType
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.fault import Fault
+from chaos.faults.gpu_contention import GpuContention
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
 from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
+from chaos.faults.gpu_mig_reconfigure import GpuMigReconfigure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.http_body import HttpBody
@@ -56,10 +58,12 @@ from chaos.faults.vector_store_unready import VectorStoreUnready
 FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
     ConfigDrift,
+    GpuContention,
     GpuEcc,
     GpuHang,
     GpuLost,
     GpuMemoryPressure,
+    GpuMigReconfigure,
     GpuThrottle,
     GpuXid,
     HttpBody,

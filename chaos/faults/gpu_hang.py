@@ -28,7 +28,7 @@ class GpuHang(GpuFault):
         """A kernel that never returns."""
         return {"kind": "hung"}
 
-    def in_nvml(self, answers: Answers, _undo: Undo) -> tuple[bool, str]:
+    def in_nvml(self, answers: Answers, _known: Mapping[str, Any]) -> tuple[bool, str]:
         """A hang is invisible to NVML: only a lost device would explain the silence otherwise."""
         code = devices.returned(answers, "nvmlDeviceGetUtilizationRates")
         return code == devices.GPU_IS_LOST, f"nvmlDeviceGetUtilizationRates returned {code}"

@@ -27,7 +27,7 @@ class GpuLost(GpuFault):
         """Off the bus."""
         return {"kind": "lost"}
 
-    def in_nvml(self, answers: Answers, _undo: Undo) -> tuple[bool, str]:
+    def in_nvml(self, answers: Answers, _known: Mapping[str, Any]) -> tuple[bool, str]:
         """NVML knows no such GPU any more."""
         code = devices.returned(answers, "nvmlDeviceGetMemoryInfo")
         return code == devices.GPU_IS_LOST, f"nvmlDeviceGetMemoryInfo returned {code}"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaos.faults.fault import Undo
 from chaos.faults.grips import devices
 from chaos.faults.grips.devices import Answers
 from chaos.faults.grips.gpu_fault import GpuFault
@@ -36,10 +35,10 @@ class GpuMemoryPressure(GpuFault):
         """How much it holds."""
         return {"share": float(self.share)}
 
-    def in_nvml(self, answers: Answers, undo: Undo) -> tuple[bool, str]:
+    def in_nvml(self, answers: Answers, known: Mapping[str, Any]) -> tuple[bool, str]:
         """NVML lists a process that is not the engine's with as much."""
         total = (devices.value(answers, "nvmlDeviceGetMemoryInfo") or {}).get("total", 0)
         processes = devices.value(answers, "nvmlDeviceGetComputeRunningProcesses") or ()
         foreign = max((each["usedGpuMemory"] for each in processes if each["pid"] == 0), default=0)
-        seen = total > 0 and foreign >= _ALMOST * undo["share"] * total
+        seen = total > 0 and foreign >= _ALMOST * known["share"] * total
         return seen, f"NVML lists another process with {foreign >> 20} of {total >> 20} MiB"

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from chaos.faults.fault import Sighting, Undo
-from chaos.faults.grips import devices
+from chaos.faults.grips import devices, xids
 from chaos.faults.grips.devices import Answers, Device
 from chaos.faults.grips.gpu_fault import GpuFault
+from chaos.inventory import Target
 from chaos.ports import Host
 from chaos.settings import setting
 
@@ -23,13 +24,16 @@ class GpuXid(GpuFault):
     kind: ClassVar[str] = "gpu_xid"
     summary: ClassVar[str] = "The driver logs an Xid on the target's GPU, with this number's consequences."
     observer: ClassVar[str] = "the exporter's series DCGM_FI_DEV_XID_ERRORS of that GPU shows the number"
+    notes: ClassVar[tuple[str, ...]] = xids.table()
 
-    code: int = setting(
-        "13 31 43 45 48 94 end the process; 63 74 only tell; 64 95 109 120 need a reset; 79 is lost; 119 hangs",
-        default=31,
-        least=13,
-        most=120,
-    )
+    code: int = setting("the number; what follows is below", default=31)
+
+    def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
+        """A target needs a GPU, and the number a meaning."""
+        if self.code in xids.XIDS:
+            return super().problems(targets)
+        known = ", ".join(map(str, xids.XIDS))
+        return (f"nothing is known of Xid {self.code}; choose one of {known} (`brownout faults gpu_xid` explains them)",)
 
     def condition(self) -> Mapping[str, Any]:
         """This number."""
@@ -39,14 +43,16 @@ class GpuXid(GpuFault):
         """The number."""
         return {"code": self.code}
 
-    def in_nvml(self, _answers: Answers, _undo: Undo) -> tuple[bool, str]:
+    def in_nvml(self, _answers: Answers, _known: Mapping[str, Any]) -> tuple[bool, str]:
         """NVML has no call for the last Xid; the exporter does."""
         return False, "NVML answers"
 
     async def seen_harmed(self, device: Device, undo: Undo, host: Host) -> Sighting:
         """The exporter's last Xid is the number."""
         last = await devices.exported(device, _LAST_XID, host)
-        return Sighting(last == undo["code"], f"{device.grip.name}: {_LAST_XID} is {last}")
+        what = f"{device.grip.name}: {_LAST_XID} is {last}"
+        seen = last == undo["code"]
+        return Sighting(seen, f"{what} ({xids.advice(undo['code'])})" if seen else what)
 
     async def seen_well(self, device: Device, undo: Undo, host: Host) -> Sighting:
         """And it is another one now, unless others still act on the GPU."""

@@ -14,23 +14,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from target_stack.device.xid import XIDS
+from target_stack.device.xid import MANY_CORRECTED, REMAP_FAILED, ROW_REMAPPED, XIDS
 
 THROTTLE_REASONS: Mapping[str, int] = {
     "sw_power_cap": 0x04,
     "hw_slowdown": 0x08,
     "sw_thermal_slowdown": 0x20,
-    "hw_thermal_slowdown": 0x40,
-    "hw_power_brake": 0x80,
+    "hw_thermal_slowdown": 0x08 | 0x40,
+    "hw_power_brake": 0x08 | 0x80,
 }
-"""The bits of NVML's clocks event reasons that slow a GPU down."""
+"""NVML's clocks event reasons that slow a GPU down; where the hardware does it, the bit `hw_slowdown` is there too."""
 MIG_PROFILES: Mapping[str, tuple[float, float]] = {
     "1g.6gb": (1 / 4, 1 / 4),
     "2g.12gb": (2 / 4, 2 / 4),
     "4g.24gb": (1.0, 1.0),
 }
 """GPU instance profiles: share of the compute slices, share of the memory."""
-_THERMAL_HEAT_C = 30.0
 
 
 class BadCondition(ValueError):
@@ -45,16 +44,23 @@ class Onset:
     destroys_contexts: bool = False
     uncorrected: int = 0
     remapped_rows: int = 0
+    remap_failed: bool = False
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What holds while a condition lasts. `speed` multiplies, shares and rates add up."""
+    """What holds while a condition lasts. `compute` multiplies, shares and rates add up.
+
+    `clock` is the share that is left of the best one, `power` of what may be drawn above idling; `overheated` keeps the
+    device at the temperature at which it must slow down.
+    """
 
     lost: bool = False
     hung: bool = False
     unusable: bool = False
     clock: float = 1.0
+    power: float = 1.0
+    overheated: bool = False
     compute: float = 1.0
     other_tenants: float = 0.0
     reserved: float = 0.0
@@ -71,6 +77,8 @@ class Effects:
             hung=self.hung or other.hung,
             unusable=self.unusable or other.unusable,
             clock=min(self.clock, other.clock),
+            power=min(self.power, other.power),
+            overheated=self.overheated or other.overheated,
             compute=self.compute * other.compute,
             other_tenants=min(1.0, self.other_tenants + other.other_tenants),
             reserved=min(1.0, self.reserved + other.reserved),
@@ -140,7 +148,8 @@ class XidEvent:
 
     def onset(self) -> Onset:
         """Its log entry, and the end of the contexts if the number means that."""
-        return Onset(xids=(self.code,), destroys_contexts=XIDS[self.code].effect in ("process", "reset", "lost"))
+        ends = XIDS[self.code].effect in ("process", "reset", "lost")
+        return Onset(xids=(self.code,), destroys_contexts=ends, remap_failed=self.code == REMAP_FAILED)
 
     def effects(self) -> Effects:
         """Until the reset."""
@@ -150,29 +159,36 @@ class XidEvent:
 
 @dataclass(frozen=True)
 class Ecc:
-    """Memory errors: corrected ones at a rate, or one uncorrectable, contained to its process or not."""
+    """Memory errors: corrected ones (a single bit) at a rate, or one uncorrectable (two bits), contained to its process
+    or not. The row of the latter waits for a reset that remaps it, or no spare row is left for it.
+    """
 
     kind: ClassVar[str] = "ecc"
     errors: Literal["corrected", "uncorrected"] = "uncorrected"
     contained: bool = True
+    remap: Literal["pending", "failed"] = "pending"
     rate_per_s: float = 20.0
 
     def __post_init__(self) -> None:
-        """One of the two."""
+        """One of the two, twice."""
         if self.errors not in ("corrected", "uncorrected"):
             raise BadCondition(f"errors: {self.errors!r} is neither corrected nor uncorrected")
+        if self.remap not in ("pending", "failed"):
+            raise BadCondition(f"remap: {self.remap!r} is neither pending nor failed")
 
     def onset(self) -> Onset:
-        """An uncorrectable error ends the process, and its row is marked for remapping."""
+        """A burst of corrected errors is told once. An uncorrectable one ends the process, and its row is given up."""
         if self.errors == "corrected":
-            return Onset()
-        return Onset((48, 63, 94 if self.contained else 95), destroys_contexts=True, uncorrected=1, remapped_rows=1)
+            return Onset((MANY_CORRECTED,))
+        failed = self.remap == "failed"
+        codes = (48, REMAP_FAILED if failed else ROW_REMAPPED, 94 if self.contained else 95)
+        return Onset(codes, destroys_contexts=True, uncorrected=1, remapped_rows=int(not failed), remap_failed=failed)
 
     def effects(self) -> Effects:
-        """Corrected errors cost nothing but patience; an uncontained one needs a reset."""
+        """Corrected errors cost nothing; an uncontained one needs a reset, a row that cannot be remapped another GPU."""
         if self.errors == "corrected":
             return Effects(corrected_per_s=self.rate_per_s)
-        return Effects(unusable=not self.contained)
+        return Effects(unusable=not self.contained or self.remap == "failed")
 
 
 @dataclass(frozen=True)
@@ -194,9 +210,13 @@ class Throttle:
         return Onset()
 
     def effects(self) -> Effects:
-        """Slower; hotter too where heat is the reason."""
-        heat_c = _THERMAL_HEAT_C if "thermal" in self.reason else 0.0
-        return Effects(clock=self.clock, reasons=THROTTLE_REASONS[self.reason], heat_c=heat_c)
+        """Slower, and what is the reason shows: a temperature at its limit, or a lower limit of power."""
+        return Effects(
+            clock=self.clock,
+            power=self.clock if self.reason == "sw_power_cap" else 1.0,
+            overheated="thermal" in self.reason,
+            reasons=THROTTLE_REASONS[self.reason],
+        )
 
 
 @dataclass(frozen=True)
@@ -259,7 +279,10 @@ class Contention:
 
 @dataclass(frozen=True)
 class Mig:
-    """The device is cut into slices and one is left for the engine; with `stuck` the reconfiguration never ends."""
+    """The device is cut into instances and one is left for the engine; with `stuck` the reconfiguration never ends.
+
+    No client may be on a device while its instances change, so whoever is there has to leave, also when it is undone.
+    """
 
     kind: ClassVar[str] = "mig"
     profile: str = "2g.12gb"

@@ -17,6 +17,8 @@ from target_stack.device.xid import XIDS
 _LEAST_CLOCK = 0.3
 _CLOCK_PER_DEGREE = 0.05
 _IDLE_REASON = 0x01
+_THERMAL = 0x20 | 0x40
+_POWER = 0x04 | 0x80
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Spec:
     degrees_per_w: float = 0.28
     settles_s: float = 15.0
     slowdown_c: float = 90.0
+    context_bytes: int = 512 << 20  # what a process that only computes holds
 
 
 @dataclass
@@ -45,8 +48,10 @@ class Counters:
     uncorrected_aggregate: int = 0
     remapped_rows: int = 0
     pending_rows: int = 0
+    remap_failed: bool = False
     energy_j: float = 0.0
-    slow_s: float = 0.0
+    hot_s: float = 0.0
+    capped_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Gpu:
     log: list[LogEntry] = field(default_factory=list)
     last_xid: int = 0
     utilization: float = 0.0
+    own_utilization: float = 0.0
     power_w: float = 0.0
     temperature_c: float = 0.0
     effects: Effects = field(default_factory=Effects)
@@ -98,10 +104,17 @@ class Gpu:
         self._orders()
 
     def end(self, mark: str) -> bool:
-        """A condition is repaired; with it go the volatile counts. Whether there was one."""
-        if self.conditions.pop(mark, None) is None:
+        """A condition is repaired; with it go the volatile counts. Whether there was one.
+
+        Instances are given back as they were taken: with nobody on the device.
+        """
+        ended = self.conditions.pop(mark, None)
+        if ended is None:
             return False
+        if ended.effects().mig_profile:
+            self.registers["faults"] += 1
         counters = self.counters
+        counters.remap_failed = False
         counters.corrected_volatile, counters.uncorrected_volatile, self.last_xid = 0.0, 0, 0
         counters.remapped_rows, counters.pending_rows = counters.remapped_rows + counters.pending_rows, 0
         self._orders()
@@ -115,14 +128,18 @@ class Gpu:
         busy_s, pid = self.registers["busy_s"], int(self.registers["pid"])
         self.engine_pid = pid if self.is_alive(pid) else 0
         own = min(1.0, max(0.0, busy_s - self._busy_s) / passed_s)
+        self.own_utilization = own * self.effects.compute
         self.utilization = 1.0 if self.effects.hung else min(1.0, own + self.effects.other_tenants)
         self._at, self._busy_s = now, busy_s
         spec, clock = self.spec, self.clock
         self.power_w = spec.idle_w + (spec.limit_w - spec.idle_w) * self.utilization * clock
         settled_c = spec.ambient_c + self.effects.heat_c + spec.degrees_per_w * self.power_w
         self.temperature_c += (settled_c - self.temperature_c) * (1 - math.exp(-passed_s / spec.settles_s))
+        if self.effects.overheated:
+            self.temperature_c = max(self.temperature_c, spec.slowdown_c + 1)
         self.counters.energy_j += self.power_w * passed_s
-        self.counters.slow_s += passed_s * (clock < 1)
+        self.counters.hot_s += passed_s * bool(self.reasons & _THERMAL)
+        self.counters.capped_s += passed_s * bool(self.reasons & _POWER)
         errors = self.effects.corrected_per_s * passed_s
         self.counters.corrected_volatile += errors
         self.counters.corrected_aggregate += errors
@@ -147,9 +164,15 @@ class Gpu:
         return self.registers["memory_bytes"] if self.engine_pid else 0.0
 
     @property
+    def limit_w(self) -> float:
+        """The most that it may draw now."""
+        return self.spec.idle_w + (self.spec.limit_w - self.spec.idle_w) * self.effects.power
+
+    @property
     def reserved_bytes(self) -> float:
-        """Memory of somebody else's process."""
-        return self.effects.reserved * self.spec.total_bytes
+        """Memory of somebody else's process: what it takes on purpose, and what computing takes."""
+        context_bytes = self.spec.context_bytes if self.effects.other_tenants else 0
+        return self.effects.reserved * self.spec.total_bytes + context_bytes
 
     @property
     def used_bytes(self) -> float:
@@ -163,6 +186,7 @@ class Gpu:
         self.counters.uncorrected_volatile += onset.uncorrected
         self.counters.uncorrected_aggregate += onset.uncorrected
         self.counters.pending_rows += onset.remapped_rows
+        self.counters.remap_failed |= onset.remap_failed
         if onset.destroys_contexts:
             self.registers["faults"] += 1
 

@@ -13,6 +13,7 @@ from target_stack.device.conditions import MIG_PROFILES
 from target_stack.device.gpu import Gpu
 
 SUCCESS = (0, "NVML_SUCCESS")
+NOT_SUPPORTED = (3, "NVML_ERROR_NOT_SUPPORTED")
 FUNCTION_NOT_FOUND = (13, "NVML_ERROR_FUNCTION_NOT_FOUND")
 GPU_IS_LOST = (15, "NVML_ERROR_GPU_IS_LOST")
 _SHUTDOWN_ABOVE_SLOWDOWN_C = 5
@@ -32,9 +33,13 @@ def _memory(gpu: Gpu) -> dict[str, Any]:
     own = {"pid": gpu.engine_pid, "usedGpuMemory": int(gpu.engine_bytes)}
     other = {"pid": 0, "usedGpuMemory": int(gpu.reserved_bytes)}
     processes = [each for each in (own, other) if each["usedGpuMemory"]]
+    busy = {gpu.engine_pid: gpu.own_utilization, 0: gpu.effects.other_tenants}
     return {
         "nvmlDeviceGetMemoryInfo": {"total": total, "free": total - used, "used": used},
         "nvmlDeviceGetComputeRunningProcesses": processes,
+        "nvmlDeviceGetProcessUtilization": [
+            {"pid": each["pid"], "smUtil": round(100 * busy[each["pid"]])} for each in processes
+        ],
     }
 
 
@@ -51,7 +56,8 @@ def _load(gpu: Gpu) -> dict[str, Any]:
             "NVML_TEMPERATURE_THRESHOLD_SHUTDOWN": round(spec.slowdown_c) + _SHUTDOWN_ABOVE_SLOWDOWN_C,
         },
         "nvmlDeviceGetPowerUsage": round(1000 * gpu.power_w),
-        "nvmlDeviceGetEnforcedPowerLimit": round(1000 * spec.limit_w),
+        "nvmlDeviceGetEnforcedPowerLimit": round(1000 * gpu.limit_w),
+        "nvmlDeviceGetPowerManagementDefaultLimit": round(1000 * spec.limit_w),
         "nvmlDeviceGetTotalEnergyConsumption": round(1000 * gpu.counters.energy_j),
         "nvmlDeviceGetClockInfo": {
             "NVML_CLOCK_SM": round(spec.sm_mhz * gpu.clock),
@@ -81,7 +87,7 @@ def _errors(gpu: Gpu) -> dict[str, Any]:
             "corrRows": 0,
             "uncRows": counters.remapped_rows + counters.pending_rows,
             "isPending": counters.pending_rows > 0,
-            "failureOccurred": any(entry.code == 64 for entry in gpu.log),
+            "failureOccurred": counters.remap_failed,
         },
     }
 
@@ -92,21 +98,27 @@ def _slices(gpu: Gpu) -> dict[str, Any]:
     if profile and not gpu.effects.unusable:
         memory = int(MIG_PROFILES[profile][1] * gpu.spec.total_bytes)
         instances = [{"id": 1, "profile": profile, "memorySizeMB": memory >> 20}]
+    uuids = [f"MIG-{gpu.id}-{each['profile']}" for each in instances]
     return {
         "nvmlDeviceGetMigMode": {"current": int(profile is not None), "pending": int(profile is not None)},
         "nvmlDeviceGetGpuInstances": instances,
+        "nvmlDeviceGetMigDeviceHandleByIndex": [{"uuid": uuid} for uuid in uuids],
     }
 
 
+_NOT_OF_A_CUT_DEVICE = ("nvmlDeviceGetUtilizationRates", "nvmlDeviceGetProcessUtilization")
 _ASKED: tuple[Callable[[Gpu], dict[str, Any]], ...] = (_identity, _memory, _load, _errors, _slices)
 
 
 def query(gpu: Gpu) -> dict[str, dict[str, Any]]:
-    """Every answer by function name; a lost device answers each with GPU_IS_LOST."""
+    """Every answer by function name; a lost device answers each with GPU_IS_LOST, one in MIG mode tells no load."""
     values = {name: value for ask in _ASKED for name, value in ask(gpu).items()}
     if gpu.effects.lost:
         return {name: reply(GPU_IS_LOST) for name in values}
-    return {name: reply(SUCCESS, value) for name, value in values.items()}
+    answers = {name: reply(SUCCESS, value) for name, value in values.items()}
+    if gpu.effects.mig_profile:
+        answers |= {name: reply(NOT_SUPPORTED) for name in _NOT_OF_A_CUT_DEVICE}
+    return answers
 
 
 def reply(code: tuple[int, str], value: Any = None) -> dict[str, Any]:

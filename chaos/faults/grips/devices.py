@@ -7,8 +7,9 @@ and the exporter's series, as an operator's tools read them, and an answer of th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -19,8 +20,11 @@ from chaos.faults.grips.replies import nobody_there, told
 from chaos.faults.grips.streams import served_model
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.ports import Host, HttpReply
 
+_TIMES = 3
+_TOKENS = 8
+_PACE_S = 5.0
 FIDELITY = "simulated device"
 GPU_IS_LOST = 15
 """NVML_ERROR_GPU_IS_LOST."""
@@ -32,12 +36,16 @@ View = Callable[[Answers], tuple[bool, str]]
 
 @dataclass(frozen=True)
 class Device:
-    """One GPU: the device process's `host:port`, the GPU's name there, and the grip on the target that uses it."""
+    """One GPU: the device process's `host:port`, the GPU's name there, and the grip on the target that uses it.
+
+    `before` is what the fault noted of it in `prepare`.
+    """
 
     admin: str
     id: str
     grip: Grip
     model: str
+    before: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -60,9 +68,25 @@ class Device:
 
     async def completion(self, host: Host) -> int:
         """Status of a one-token answer of the target itself; 0 when none came in time."""
-        question = {"model": self.model, "prompt": "ping", "max_tokens": 1}
-        url = f"http://{self.grip.address}/v1/completions"
-        return (await host.http.call("POST", url, question, timeout_s=ANSWER_S)).status
+        return (await self.ask(1, ANSWER_S, host)).status
+
+    async def ask(self, tokens: int, timeout_s: float, host: Host) -> HttpReply:
+        """An answer of so many tokens, of the target itself."""
+        question = {"model": self.model, "prompt": "ping", "max_tokens": tokens, "ignore_eos": True}
+        return await host.http.call(
+            "POST", f"http://{self.grip.address}/v1/completions", question, timeout_s=timeout_s
+        )
+
+    async def pace_s(self, host: Host) -> float | None:
+        """Seconds for some tokens, the best of a few times, since whatever else goes on only makes it slower; None when
+        no answer came.
+        """
+        took = []
+        for _ in range(_TIMES):
+            began = host.clock.now()
+            if (await self.ask(_TOKENS, _PACE_S, host)).status == HTTPStatus.OK:
+                took.append(host.clock.now() - began)
+        return min(took, default=None)
 
 
 def without_device(targets: tuple[Target, ...]) -> tuple[str, ...]:
@@ -75,23 +99,29 @@ def without_device(targets: tuple[Target, ...]) -> tuple[str, ...]:
     )
 
 
-async def prepared(kind: str, targets: tuple[Target, ...], host: Host) -> dict[str, Any]:
+Note = Callable[[Device, Answers, Host], Awaitable[Mapping[str, Any]]]
+"""What a fault wants to remember of a GPU before it harms it, from NVML's answers and looks of its own."""
+
+
+async def prepared(kind: str, targets: tuple[Target, ...], note: Note, host: Host) -> dict[str, Any]:
     """An undo with the name of the condition to be. Raises CannotInject for a dead target or an unknown GPU."""
     records = []
     for target in targets:
         await must_answer(target, host)
         handle = target.handles["device"]
         device = Device(handle["admin"], handle["id"], Grip.of(target), await served_model(target, host))
-        if await device.nvml(host) is None:
+        answers = await device.nvml(host)
+        if answers is None:
             raise CannotInject(f"{target.name}: nobody at {device.admin} knows the GPU {device.id}")
-        records.append({**device.grip.to_json(), "admin": device.admin, "id": device.id, "model": device.model})
+        known = {"admin": device.admin, "id": device.id, "model": device.model}
+        records.append({**device.grip.to_json(), **known, "before": await note(device, answers, host)})
     return {"mark": new_mark(kind), "targets": records}
 
 
 def devices_in(undo: Undo) -> Iterator[Device]:
     """The GPUs that `prepare` stored."""
     for record, grip in zip(undo["targets"], grips_in(undo), strict=True):
-        yield Device(record["admin"], record["id"], grip, record["model"])
+        yield Device(record["admin"], record["id"], grip, record["model"], record["before"])
 
 
 async def put(undo: Undo, condition: Mapping[str, Any], host: Host) -> None:
