@@ -26,7 +26,7 @@ class GpuContention(GpuFault):
     kind: ClassVar[str] = "gpu_contention"
     summary: ClassVar[str] = "Another process computes on the target's GPU and takes a share of its time."
     observer: ClassVar[str] = (
-        "NVML lists another process that keeps this share of the SMs busy, and the observer's own completion takes longer"
+        "NVML lists another process that keeps this share of the SMs busy, and the observer's own completion is slower"
     )
 
     share: Ratio = setting("share of the GPU's time that is taken; below 100%", default=Ratio(0.5))

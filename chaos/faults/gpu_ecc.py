@@ -1,4 +1,4 @@
-"""The memory of the GPU under a target makes errors: single bits that are corrected and counted, or two that are not."""
+"""The memory of the GPU under a target makes errors: single bits that are corrected, or two that are not."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class GpuEcc(GpuFault):
     kind: ClassVar[str] = "gpu_ecc"
     summary: ClassVar[str] = "The target's GPU reports ECC errors; an uncorrectable one ends what runs on it."
     observer: ClassVar[str] = (
-        "NVML's ECC counters of that kind of error have risen and, for an uncorrected one, a row of memory waits for its "
-        "remapping or could not be remapped"
+        "NVML's ECC counters of that kind of error have risen and, for an uncorrected one, a row of memory waits for "
+        "its remapping or could not be remapped"
     )
 
     errors: Literal["corrected", "uncorrected"] = setting(
@@ -33,8 +33,8 @@ class GpuEcc(GpuFault):
     rate: Rate = setting("how often corrected ones come", default=Rate(20))
     contained: bool = setting("false: the GPU cannot be used again until it is reset", default=True)
     remap: Literal["pending", "failed"] = setting(
-        "what becomes of the row of an uncorrected one: the next reset remaps it, or it has no spare and the GPU cannot "
-        "be used again",
+        "what becomes of the row of an uncorrected one: the next reset remaps it, or it has no spare and the GPU "
+        "cannot be used again",
         default="pending",
     )
 

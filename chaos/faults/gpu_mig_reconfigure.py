@@ -1,4 +1,4 @@
-"""The GPU under a target is cut into MIG instances: whoever was on it is put off, and comes back to a smaller one or none.
+"""The GPU under a target is cut into MIG instances: whoever was on it has to leave, and finds a smaller one or none.
 
 No client may be on a GPU while its instances change, and the instances that were there are gone with their UUIDs. So a
 reconfiguration ends the engine twice: when the layout changes, and when the revert restores it.

@@ -29,7 +29,9 @@ class GpuThrottle(GpuFault):
     """Slows a target's GPU down."""
 
     kind: ClassVar[str] = "gpu_throttle"
-    summary: ClassVar[str] = "The target's GPU runs at a part of its clock, because it is too hot or gets too little power."
+    summary: ClassVar[str] = (
+        "The target's GPU runs at a part of its clock, because it is too hot or gets too little power."
+    )
     observer: ClassVar[str] = (
         "NVML gives the reason, an SM clock at or below the wanted share of its best, and the cause where one can be "
         "measured: the temperature at its limit, the limit of power lowered"

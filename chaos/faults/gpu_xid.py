@@ -33,7 +33,9 @@ class GpuXid(GpuFault):
         if self.code in xids.XIDS:
             return super().problems(targets)
         known = ", ".join(map(str, xids.XIDS))
-        return (f"nothing is known of Xid {self.code}; choose one of {known} (`brownout faults gpu_xid` explains them)",)
+        return (
+            f"nothing is known of Xid {self.code}; choose one of {known} (`brownout faults gpu_xid` explains them)",
+        )
 
     def condition(self) -> Mapping[str, Any]:
         """This number."""

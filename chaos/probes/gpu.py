@@ -1,4 +1,7 @@
-"""What NVML says about the GPU under a target: the operator's view, which needs nothing of the model server."""
+"""What NVML says about the GPU under a target: the operator's view, which needs nothing of the model server.
+
+NVML tells no load of a GPU that is cut into MIG instances.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,9 @@ def _values(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     errors = told["TotalEccErrors"]
     values = {
         "gpu_lost": 0,
+        **({"gpu_utilization_ratio": told["UtilizationRates"]["gpu"] / 100} if told["UtilizationRates"] else {}),
         "gpu_memory_used_bytes": told["MemoryInfo"]["used"],
         "gpu_memory_total_bytes": told["MemoryInfo"]["total"],
-        "gpu_utilization_ratio": told["UtilizationRates"]["gpu"] / 100,
         "gpu_temperature_celsius": told["Temperature"],
         "gpu_power_watts": told["PowerUsage"] / 1000,
         "gpu_sm_clock_mhz": told["ClockInfo"]["NVML_CLOCK_SM"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +11,20 @@ from chaos.testing.stack import reply
 
 _TOTAL_BYTES = 24 << 30
 _SM_MHZ = 1440
+_LIMIT_MW = 165_000
+_SLOWDOWN_C = 90
 _GPU_IS_LOST = 15
 _LOST_XID = 79
 _ECC_XID = 94
-_THERMAL = 0x40
+_REASONS = {
+    "sw_power_cap": 4,
+    "hw_slowdown": 8,
+    "sw_thermal_slowdown": 32,
+    "hw_thermal_slowdown": 72,
+    "hw_power_brake": 136,
+}
+_FIRST_PID = 900
+"""Of whoever works on a GPU; a reconfiguration puts it off and the next one comes."""
 
 
 class FakeDevices:
@@ -24,6 +35,8 @@ class FakeDevices:
         self.admin = admin
         self.absent = False
         self._conditions: dict[str, dict[str, Mapping[str, Any]]] = {}
+        self._errors: Counter[tuple[str, str]] = Counter()
+        self._lives: Counter[str] = Counter()
 
     def add(self, target: str) -> str:
         """A GPU for a target; its name."""
@@ -39,6 +52,10 @@ class FakeDevices:
         """Whether nothing gets ready on the target's GPU."""
         return any(each["kind"] == "hung" for each in self._conditions[f"{target}-gpu0"].values())
 
+    def slowness(self, target: str) -> float:
+        """How many times as long everything takes on the target's GPU."""
+        return 1 / (1 - float(self._setting(f"{target}-gpu0", "contention", "share", 0.0)))
+
     def answer(self, method: str, route: str, body: Any) -> HttpReply:
         """GET /metrics, GET /nvml/v1/devices/{id}, GET /devices/{id}, POST and DELETE of its conditions."""
         words = route.strip("/").split("/")
@@ -50,9 +67,13 @@ class FakeDevices:
         conditions = self._conditions[name]
         if method == "POST":
             conditions[body["mark"]] = {key: value for key, value in body.items() if key != "mark"}
+            self._errors[name, body.get("errors", "")] += 1
+            self._lives[name] += body["kind"] == "mig"
             return reply(201, {"conditions": conditions})
         if method == "DELETE":
-            return reply(204 if conditions.pop(words[3], None) else 404)
+            ended = conditions.pop(words[3], None)
+            self._lives[name] += bool(ended and ended["kind"] == "mig")
+            return reply(204 if ended else 404)
         return reply(200, {"conditions": conditions})
 
     def _setting(self, name: str, kind: str, key: str, default: Any) -> Any:
@@ -60,25 +81,60 @@ class FakeDevices:
         return next((each.get(key, default) for each in found), default)
 
     def _nvml(self, name: str) -> dict[str, Any]:
-        errors = {
-            kind: int(self._setting(name, "ecc", "errors", None) == kind) for kind in ("corrected", "uncorrected")
-        }
-        clock = self._setting(name, "throttle", "clock", 1.0)
-        taken = int(self._setting(name, "reserved_memory", "share", 0.0) * _TOTAL_BYTES)
-        values: dict[str, Any] = {
-            "nvmlDeviceGetMemoryInfo": {"total": _TOTAL_BYTES, "free": _TOTAL_BYTES - taken, "used": taken},
-            "nvmlDeviceGetComputeRunningProcesses": [{"pid": 0, "usedGpuMemory": taken}] if taken else [],
-            "nvmlDeviceGetUtilizationRates": {"gpu": 0, "memory": 0},
-            "nvmlDeviceGetClockInfo": {"NVML_CLOCK_SM": round(_SM_MHZ * clock)},
-            "nvmlDeviceGetMaxClockInfo": {"NVML_CLOCK_SM": _SM_MHZ},
-            "nvmlDeviceGetCurrentClocksEventReasons": _THERMAL if clock < 1 else 0,
-            "nvmlDeviceGetTotalEccErrors": {
-                f"NVML_MEMORY_ERROR_TYPE_{kind.upper()}": {"NVML_VOLATILE_ECC": count} for kind, count in errors.items()
-            },
-        }
+        values = {**self._load(name), **self._clocks(name), **self._memory_errors(name), **self._slices(name)}
         if self.lost(name.removesuffix("-gpu0")):
             return {function: {"return": _GPU_IS_LOST, "value": None} for function in values}
         return {function: {"return": 0, "value": value} for function, value in values.items()}
+
+    def _load(self, name: str) -> dict[str, Any]:
+        taken = int(self._setting(name, "reserved_memory", "share", 0.0) * _TOTAL_BYTES)
+        busy = float(self._setting(name, "contention", "share", 0.0))
+        others = [0] if taken or busy else []
+        return {
+            "nvmlDeviceGetMemoryInfo": {"total": _TOTAL_BYTES, "free": _TOTAL_BYTES - taken, "used": taken},
+            "nvmlDeviceGetComputeRunningProcesses": [
+                {"pid": _FIRST_PID + self._lives[name], "usedGpuMemory": 1 << 30},
+                *({"pid": pid, "usedGpuMemory": taken} for pid in others),
+            ],
+            "nvmlDeviceGetProcessUtilization": [{"pid": pid, "smUtil": round(100 * busy)} for pid in others],
+            "nvmlDeviceGetUtilizationRates": {"gpu": 0, "memory": 0},
+        }
+
+    def _clocks(self, name: str) -> dict[str, Any]:
+        clock = self._setting(name, "throttle", "clock", 1.0)
+        reason = self._setting(name, "throttle", "reason", "")
+        return {
+            "nvmlDeviceGetClockInfo": {"NVML_CLOCK_SM": round(_SM_MHZ * clock)},
+            "nvmlDeviceGetMaxClockInfo": {"NVML_CLOCK_SM": _SM_MHZ},
+            "nvmlDeviceGetCurrentClocksEventReasons": _REASONS.get(reason, 0),
+            "nvmlDeviceGetTemperature": _SLOWDOWN_C if "thermal" in reason else 40,
+            "nvmlDeviceGetTemperatureThreshold": {"NVML_TEMPERATURE_THRESHOLD_SLOWDOWN": _SLOWDOWN_C},
+            "nvmlDeviceGetEnforcedPowerLimit": round(_LIMIT_MW * (clock if reason == "sw_power_cap" else 1)),
+            "nvmlDeviceGetPowerManagementDefaultLimit": _LIMIT_MW,
+        }
+
+    def _memory_errors(self, name: str) -> dict[str, Any]:
+        now, remap = self._setting(name, "ecc", "errors", None), self._setting(name, "ecc", "remap", None)
+        return {
+            "nvmlDeviceGetTotalEccErrors": {
+                f"NVML_MEMORY_ERROR_TYPE_{kind.upper()}": {
+                    "NVML_VOLATILE_ECC": int(now == kind),
+                    "NVML_AGGREGATE_ECC": self._errors[name, kind],
+                }
+                for kind in ("corrected", "uncorrected")
+            },
+            "nvmlDeviceGetRemappedRows": {
+                "isPending": now == "uncorrected" and remap == "pending",
+                "failureOccurred": now == "uncorrected" and remap == "failed",
+            },
+        }
+
+    def _slices(self, name: str) -> dict[str, Any]:
+        profile, stuck = (self._setting(name, "mig", key, None) for key in ("profile", "stuck"))
+        return {
+            "nvmlDeviceGetMigMode": {"current": int(profile is not None), "pending": int(profile is not None)},
+            "nvmlDeviceGetGpuInstances": [{"id": 1, "profile": profile}] if profile and not stuck else [],
+        }
 
     def _last_xid(self, name: str) -> str:
         ecc = _ECC_XID if self._setting(name, "ecc", "errors", None) == "uncorrected" else 0

@@ -96,7 +96,7 @@ class FakeServing:
         if kind == "sse_stall":
             await asyncio.sleep(timeout_s)
             return lost("timeout: silence")
-        await asyncio.sleep(min(timeout_s, len(events) * TOKEN_S))
+        await asyncio.sleep(min(timeout_s, len(events) * TOKEN_S * self._devices.slowness(owner.record.name)))
         return harmed([*events, DONE], kind, attributes)
 
     async def _ended(self, listener: FakeListener, timeout_s: float) -> HttpReply | None:

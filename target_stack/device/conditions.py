@@ -185,7 +185,7 @@ class Ecc:
         return Onset(codes, destroys_contexts=True, uncorrected=1, remapped_rows=int(not failed), remap_failed=failed)
 
     def effects(self) -> Effects:
-        """Corrected errors cost nothing; an uncontained one needs a reset, a row that cannot be remapped another GPU."""
+        """Corrected errors cost nothing; an uncontained one needs a reset, a row without a spare another GPU."""
         if self.errors == "corrected":
             return Effects(corrected_per_s=self.rate_per_s)
         return Effects(unusable=not self.contained or self.remap == "failed")

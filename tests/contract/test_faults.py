@@ -8,10 +8,12 @@ from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.catalog import FAULTS, by_kind
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.fault import Fault
+from chaos.faults.gpu_contention import GpuContention
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
 from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
+from chaos.faults.gpu_mig_reconfigure import GpuMigReconfigure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.http_body import HttpBody
@@ -111,7 +113,14 @@ EXAMPLES: tuple[Fault, ...] = (
     GpuXid(code=79),
     GpuEcc(),
     GpuEcc(errors="corrected"),
+    GpuEcc(contained=False, remap="failed"),
     GpuThrottle(),
+    GpuThrottle(reason="sw_power_cap"),
+    GpuThrottle(reason="hw_power_brake"),
+    GpuContention(),
+    GpuContention(share=Ratio(0.1)),
+    GpuMigReconfigure(),
+    GpuMigReconfigure(stuck=True),
     GpuMemoryPressure(),
     StreamCut(),
     StreamCut(after_events=0, ending="clean", share=Ratio(0.2)),

@@ -9,10 +9,12 @@ import pytest
 
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.fault import CannotInject, Fault
+from chaos.faults.gpu_contention import GpuContention
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
 from chaos.faults.gpu_lost import GpuLost
 from chaos.faults.gpu_memory_pressure import GpuMemoryPressure
+from chaos.faults.gpu_mig_reconfigure import GpuMigReconfigure
 from chaos.faults.gpu_throttle import GpuThrottle
 from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.http_body import HttpBody
@@ -64,7 +66,10 @@ EDGES: tuple[Fault, ...] = (
     *(NetBandwidth(rate=Size(1000)), NetLimit(after=Size(1000)), NetReset(), NetSlicer(), NetTimeout()),
 )
 TOXIC: tuple[Fault, ...] = (*EDGES, *REQUESTS, *STREAMS)
-GPU: tuple[Fault, ...] = (GpuEcc(), GpuHang(), GpuLost(), GpuMemoryPressure(), GpuThrottle(), GpuXid())
+GPU: tuple[Fault, ...] = (
+    *(GpuContention(), GpuEcc(), GpuHang(), GpuLost(), GpuMemoryPressure(), GpuMigReconfigure(), GpuThrottle()),
+    GpuXid(),
+)
 DRIFT = ConfigDrift(max_model_len=2048)
 LIVES: tuple[Fault, ...] = (ProcessCrashLoop(), ProcessExitZero(), ProcessRestart(), ProcessSlowStart(), NodeDrain())
 HARMFUL: tuple[Fault, ...] = (
@@ -161,6 +166,10 @@ def test_an_engine_that_calls_no_tools_is_named_before_its_calls_are_cut() -> No
         world.http.trouble["http://127.0.0.1:41001/v1/chat/completions"] = answer
 
     assert "tools makes no tool call when it is told to" in _refusal(StreamTruncateToolCall(), say)
+
+
+def test_an_xid_that_nobody_knows_is_refused_with_those_that_are_known() -> None:
+    assert GpuXid(code=14).problems((BARE,))[0].startswith("nothing is known of Xid 14; choose one of 13, 31, 43")
 
 
 def test_a_node_is_lost_one_at_a_time() -> None:

@@ -43,7 +43,9 @@ class World:
         )
 
     def host(self):
-        return Host(clock=self, processes=self, network=self, http=self, redis=self, postgres=self, files=self)
+        return Host(
+            clock=self, processes=self, programs=self, network=self, http=self, redis=self, postgres=self, files=self
+        )
 
     def now(self):
         return self.time

@@ -73,9 +73,7 @@ class Device:
     async def ask(self, tokens: int, timeout_s: float, host: Host) -> HttpReply:
         """An answer of so many tokens, of the target itself."""
         question = {"model": self.model, "prompt": "ping", "max_tokens": tokens, "ignore_eos": True}
-        return await host.http.call(
-            "POST", f"http://{self.grip.address}/v1/completions", question, timeout_s=timeout_s
-        )
+        return await host.http.call("POST", f"http://{self.grip.address}/v1/completions", question, timeout_s=timeout_s)
 
     async def pace_s(self, host: Host) -> float | None:
         """Seconds for some tokens, the best of a few times, since whatever else goes on only makes it slower; None when

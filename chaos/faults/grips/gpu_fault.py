@@ -1,7 +1,7 @@
 """Faults that are one condition of the GPU under each target. All their verbs stand here.
 
-A fault says which condition it is (`condition`), what its observer must know (`expected`, and `before` of each GPU), and
-how the harm shows: in NVML's answers (`in_nvml`), or beyond them (`seen_harmed`). Both look at the undo alone.
+A fault says which condition it is (`condition`), what its observer must know (`expected`, and `before` of each GPU),
+and how the harm shows: in NVML's answers (`in_nvml`), or beyond them (`seen_harmed`). Both look at the undo alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The driver's error numbers (Xid) that can be raised: what each means, what becomes of the work, what its vendor advises.
+"""The driver's error numbers (Xid): what each means, what becomes of the work, what the vendor advises.
 
 From NVIDIA's Xid catalogue for Ampere and newer, the column of the immediate action, in our words. The number alone
 decides between leaving a GPU alone, restarting a program, resetting the GPU and restarting the machine: treating all

@@ -68,7 +68,7 @@ def test_a_device_that_cannot_be_cooled_slows_itself_down():
 def test_throttling_is_told_to_the_engine_at_once_and_taken_back_at_once():
     subject = gpu()
     subject.begin("m", Throttle(clock=0.3), 0.0)
-    assert (subject.registers["speed"], subject.reasons) == (0.3, 0x40)
+    assert (subject.registers["speed"], subject.reasons) == (0.3, 0x08 | 0x40)
     assert subject.end("m")
     assert subject.registers["speed"] == 1.0
 
@@ -102,9 +102,12 @@ def test_beginning_twice_under_one_mark_happens_once_and_ending_twice_is_harmles
         (XidEvent(79), 1, 1, 0, 0),
         (XidEvent(95), 1, 0, 0, 1),
         (XidEvent(119), 0, 0, 1, 0),
+        (XidEvent(46), 1, 0, 0, 1),
+        (XidEvent(154), 0, 0, 0, 0),
         (Ecc("corrected"), 0, 0, 0, 0),
         (Ecc("uncorrected"), 1, 0, 0, 0),
         (Ecc("uncorrected", contained=False), 1, 0, 0, 1),
+        (Ecc("uncorrected", remap="failed"), 1, 0, 0, 1),
         (Mig("2g.12gb"), 1, 0, 0, 0),
         (Mig("2g.12gb", stuck=True), 1, 0, 0, 1),
     ],
@@ -127,11 +130,59 @@ def test_an_uncorrectable_error_is_counted_logged_and_marks_a_row_until_the_rese
     assert (counters.pending_rows, counters.remapped_rows) == (0, 1)
 
 
-def test_corrected_errors_come_at_their_rate():
+def test_a_row_without_a_spare_is_a_failure_of_the_remapper_until_the_device_is_replaced():
+    subject = gpu()
+    subject.begin("m", Ecc("uncorrected", remap="failed"), 2.0)
+    assert [entry.code for entry in subject.log] == [48, 64, 94]
+    assert (subject.counters.pending_rows, subject.counters.remap_failed) == (0, True)
+    subject.end("m")
+    assert not subject.counters.remap_failed
+
+
+def test_corrected_errors_come_at_their_rate_and_the_burst_is_told_once():
     subject = gpu()
     subject.begin("m", Ecc("corrected", rate_per_s=20.0), 0.0)
     run(subject, 3, load=0.0)
     assert subject.counters.corrected_volatile == pytest.approx(60)
+    assert [entry.code for entry in subject.log] == [92]
+
+
+def test_a_thermal_slowdown_is_hot_and_counted_as_heat_and_cools_down_after():
+    subject = gpu()
+    subject.begin("m", Throttle(reason="hw_thermal_slowdown", clock=0.3), 0.0)
+    run(subject, 2, load=0.5)
+    assert subject.temperature_c > subject.spec.slowdown_c
+    assert (subject.counters.hot_s, subject.counters.capped_s) == (pytest.approx(2.0), 0.0)
+    subject.end("m")
+    run(subject, 60, load=0.5, since=2.0)
+    assert subject.temperature_c < 70
+
+
+def test_a_power_cap_lowers_what_may_be_drawn_and_a_brake_comes_from_outside():
+    capped, braked = gpu(), gpu()
+    capped.begin("m", Throttle(reason="sw_power_cap", clock=0.5), 0.0)
+    braked.begin("m", Throttle(reason="hw_power_brake", clock=0.5), 0.0)
+    for subject in (capped, braked):
+        run(subject, 30, load=1.0)
+        assert subject.counters.capped_s == pytest.approx(30.0)
+    assert (capped.limit_w, braked.limit_w) == (30 + 135 / 2, 165)
+    assert capped.power_w == pytest.approx(capped.limit_w)
+
+
+def test_who_computes_beside_the_engine_has_its_share_and_a_context():
+    subject = gpu()
+    subject.begin("m", Contention(share=0.6), 0.0)
+    run(subject, 1, load=0.5)
+    assert (subject.own_utilization, subject.utilization) == (pytest.approx(0.2), 1.0)
+    assert subject.reserved_bytes == 512 << 20
+
+
+def test_instances_come_and_go_with_nobody_on_the_device():
+    subject = gpu()
+    subject.begin("m", Mig("2g.12gb"), 0.0)
+    assert subject.registers["faults"] == 1
+    subject.end("m")
+    assert (subject.registers["faults"], subject.registers["total_bytes"]) == (2, 24 << 30)
 
 
 def test_a_hung_device_looks_fully_busy():
@@ -173,6 +224,7 @@ def test_the_memory_of_a_dead_engine_is_free():
         ({"kind": "lost", "much": 1}, "much: a condition lost has no such setting"),
         ({"kind": "mig", "profile": "9g"}, "profile: '9g' is none of"),
         ({"kind": "ecc", "errors": "many"}, "errors: 'many' is neither"),
+        ({"kind": "ecc", "remap": "never"}, "remap: 'never' is neither"),
     ],
 )
 def test_a_condition_that_makes_no_sense_is_refused_by_name(record, said):

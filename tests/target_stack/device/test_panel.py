@@ -86,6 +86,33 @@ def test_slices_and_their_mode_are_told(desk):
     assert answers["nvmlDeviceGetGpuInstances"]["value"] == [{"id": 1, "profile": "1g.6gb", "memorySizeMB": 6144}]
 
 
+def test_a_device_in_mig_mode_names_its_instance_and_tells_no_load_as_a_whole(desk):
+    desk.harm("mig", profile="2g.12gb")
+    answers = desk.get("/nvml/v1/devices/0")
+    assert answers["nvmlDeviceGetMigDeviceHandleByIndex"]["value"] == [{"uuid": "MIG-node-0-gpu0-2g.12gb"}]
+    assert answers["nvmlDeviceGetUtilizationRates"]["name"] == "NVML_ERROR_NOT_SUPPORTED"
+    shown = [line for line in desk.ask("GET", "/metrics")[1].splitlines() if 'Hostname="node-0"' in line]
+    assert all('GPU_I_PROFILE="2g.12gb",GPU_I_ID="1"' in line for line in shown)
+    assert not any(line.startswith("DCGM_FI_DEV_GPU_UTIL{") for line in shown)
+
+
+def test_who_computes_beside_the_engine_is_listed_with_its_load(desk):
+    desk.harm("contention", share=0.5)
+    answers = desk.get("/nvml/v1/devices/0")
+    assert answers["nvmlDeviceGetComputeRunningProcesses"]["value"] == [{"pid": 0, "usedGpuMemory": 512 << 20}]
+    assert answers["nvmlDeviceGetProcessUtilization"]["value"] == [{"pid": 0, "smUtil": 50}]
+
+
+def test_a_row_that_waits_or_has_no_spare_is_told_by_nvml_and_by_the_exporter(desk):
+    desk.harm("ecc", device="node-0-gpu0")
+    desk.harm("ecc", device="node-1-gpu0", remap="failed")
+    told = [desk.get(f"/nvml/v1/devices/{n}")["nvmlDeviceGetRemappedRows"]["value"] for n in range(2)]
+    assert [(each["isPending"], each["failureOccurred"]) for each in told] == [(True, False), (False, True)]
+    text = desk.ask("GET", "/metrics")[1]
+    for series, wanted in (("DCGM_FI_DEV_ROW_REMAP_PENDING", "10"), ("DCGM_FI_DEV_ROW_REMAP_FAILURE", "01")):
+        assert wanted == "".join(line[-1] for line in text.splitlines() if line.startswith(f"{series}{{"))
+
+
 def test_xids_are_events_in_the_order_of_time_over_all_devices(desk):
     desk.harm("xid", code=31)
     desk.harm("ecc", mark="n", device="node-1-gpu0")
