@@ -25,6 +25,10 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
         *("stream_garble", "stream_slow_first"),
     ),
     "a page that is served in another's place": ("metrics_freeze", "metrics_gap"),
+    "a condition of a GPU": (
+        *("gpu_throttle", "gpu_contention", "gpu_memory_pressure", "gpu_ecc", "gpu_xid", "gpu_hang", "gpu_lost"),
+        "gpu_mig_reconfigure",
+    ),
     "two names of a table": ("vector_store_empty",),
     "a setting of a database": ("vector_store_read_only", "vector_store_slow"),
 }

@@ -149,6 +149,17 @@ def _troubles(target: dict[str, Any]) -> Iterator[str]:
         yield "no process"
     if target["wire"] == "postgres":
         yield from _left_in_database(target["address"])
+    if device := target["handles"].get("device"):
+        yield from _left_on_gpu(device)
+
+
+def _left_on_gpu(device: dict[str, str]) -> Iterator[str]:
+    """What is wrong with the GPU under a target."""
+    try:
+        with urllib.request.urlopen(f"http://{device['admin']}/devices/{device['id']}", timeout=2) as reply:
+            yield from (f"{device['id']}: condition {mark}" for mark in json.load(reply)["conditions"])
+    except OSError as problem:
+        yield f"no look at its GPU: {problem}"
 
 
 def _left_in_database(address: str) -> Iterator[str]:
