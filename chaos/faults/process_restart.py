@@ -20,6 +20,8 @@ from chaos.ports import Host, Need
 from chaos.settings import setting
 from chaos.units import Duration
 
+_STARTS_WITHIN_S = 10.0  # the new process must answer before the restart can be told from a death
+
 
 @dataclass(frozen=True)
 class ProcessRestart:
@@ -40,6 +42,11 @@ class ProcessRestart:
         """A target needs a process, and a supervisor that starts it again."""
         lifeless = (f"{t.name}: the inventory lists no process to restart" for t in targets if not t.pids)
         return (*lifeless, *supervisor.without(targets, "start it again"))
+
+    @property
+    def shows_within_s(self) -> float:
+        """The old process may take its grace to leave (`chaos.verdict.sightings.SlowToShow`)."""
+        return (float(self.grace) if self.drain else 0.0) + _STARTS_WITHIN_S
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Note which processes there are. Raises CannotInject for a dead target."""

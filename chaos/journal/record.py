@@ -19,10 +19,10 @@ Kind = Literal[
     "window",  # name start end: written when the window closes
     "lease_granted",  # lease fault targets lease_s
     "fault_injected",  # fault fault_kind targets fidelity planned (t it was due); t is when inject was called
-    "fault_confirmed",  # fault seen observer what: first look after the inject (seen=false: never saw it)
-    "fault_still",  # fault seen observer what: last look before the revert
-    "fault_reverted",  # fault by (timeline | stop | guard | lease | watchdog | recover)
-    "fault_gone",  # fault seen observer what
+    "fault_confirmed",  # fault seen observer what took_s: the look that saw it first (seen=false: none did)
+    "fault_still",  # fault seen observer what took_s: last look before the revert
+    "fault_reverted",  # fault by (timeline | stop | guard | SIGINT | ...) took_s: it began at t - took_s
+    "fault_gone",  # fault seen observer what took_s
     "fault_failed",  # fault step why [command]
     "event",  # name source at + free fields (dependency, replica, ...): told by the stack itself
     "guard_tripped",  # guard value bound

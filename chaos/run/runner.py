@@ -11,7 +11,7 @@ hypothesis wants. It decides only how a run ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -25,6 +25,7 @@ Ending = Literal["completed", "stopped", "gate_not_met", "cannot_inject", "faile
 
 LOAD_LEAD_S = 0.1
 GUARD_EVERY_S = 0.25
+CUT_OFF_WITHIN_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ async def run(plan: Plan, crew: Crew) -> Finish:
         refused = await crew.gate()
         crew.journal.record("gate", held=refused is None, why=refused or "users are served")
         if crew.stop.requested():
-            ending, why, _ = _cut_short(crew.stop)
+            ending, why, _ = _cut_short(crew)
             return _finish(crew, Finish(ending, why, reverted=True))
         if refused is not None:
             return _finish(crew, Finish("gate_not_met", refused, reverted=True))
@@ -108,9 +109,7 @@ async def _under_load(plan: Plan, crew: Crew, start_at: float) -> Finish:
     watching = asyncio.create_task(crew.watch.run(ended))
     guarding = asyncio.create_task(_guarded(crew, start_at))
     load = asyncio.create_task(crew.traffic.run(start_at, enough))
-    finish = await _timeline(plan, crew, start_at)
-    if finish.ending != "completed":
-        enough.set()
+    finish = await _timeline(plan, crew, start_at, enough)
     guarding.cancel()
     try:
         crew.journal.record("load_finished", **await load)
@@ -126,22 +125,23 @@ async def _under_load(plan: Plan, crew: Crew, start_at: float) -> Finish:
     return finish if lost is None else Finish("failed", _told(lost), finish.reverted)
 
 
-async def _timeline(plan: Plan, crew: Crew, start_at: float) -> Finish:
-    """Walk the steps; leave early on a stop; leave nothing behind on any way out."""
+async def _timeline(plan: Plan, crew: Crew, start_at: float, enough: asyncio.Event) -> Finish:
+    """Walk the steps; leave early on a stop; leave nothing behind on any way out. `enough` ends the load early."""
     faults = {f.name: f for f in plan.faults}
     windows = {w.name: w for w in plan.windows}
     ending: Ending = "completed"
     why, by = "the plan was carried out", "timeline"
     try:
         for step in plan.steps:
-            if await _stopped_before(start_at + step.at, crew):
-                ending, why, by = _cut_short(crew.stop)
+            if await _stopped_during(_take(step, crew, faults, windows, start_at), crew.stop):
+                ending, why, by = _cut_short(crew)
                 break
-            await _take(step, crew, faults, windows, start_at)
     except CannotInject as reason:
         ending, why, by = "cannot_inject", str(reason), "stop"
     except Exception as failure:  # noqa: BLE001  a harness error must still revert
         ending, why, by = "failed", _told(failure), "stop"
+    if ending != "completed":
+        enough.set()
     if ending == "failed":
         crew.stop.request(ERROR, why)
     return Finish(ending, why, await crew.keeper.revert_all(by))
@@ -154,7 +154,8 @@ async def _take(
     windows: Mapping[str, PlannedWindow],
     start_at: float,
 ) -> None:
-    """One step. The fault verbs go to the keeper; windows are only noted."""
+    """One step when it is due. The fault verbs go to the keeper; windows are only noted."""
+    await crew.host.clock.sleep_until(start_at + step.at)
     offset = start_at - crew.origin
     if step.action in ("arm", "inject") and not crew.alive():
         raise CannotInject("the watchdog is gone; nothing may be injected without it")
@@ -172,16 +173,23 @@ async def _take(
         crew.journal.record("window", name=window.name, start=window.start + offset, end=window.end + offset)
 
 
-async def _stopped_before(when: float, crew: Crew) -> bool:
-    """Sleep until `when` unless somebody stops the run first."""
-    if crew.stop.requested():
+async def _stopped_during(deed: Coroutine[Any, Any, None], stop: Stop) -> bool:
+    """Carry it out, and cut it off wherever it is as soon as somebody stops the run. Raises what it raises.
+
+    What was cut off in the middle of an inject is reverted like anything else, so nobody waits for a slow one.
+    """
+    if stop.requested():
+        deed.close()
         return True
-    sleeping = asyncio.create_task(crew.host.clock.sleep_until(when))
-    stopping = asyncio.create_task(crew.stop.wait())
-    done, pending = await asyncio.wait((sleeping, stopping), return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        task.cancel()
-    return stopping in done
+    doing, stopping = asyncio.create_task(deed), asyncio.create_task(stop.wait())
+    await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if stopping.done() and not doing.done():
+        doing.cancel()
+        await asyncio.wait((doing,), timeout=CUT_OFF_WITHIN_S)
+        return True
+    stopping.cancel()
+    doing.result()
+    return False
 
 
 async def _guarded(crew: Crew, start_at: float) -> None:
@@ -209,18 +217,18 @@ async def _guard(crew: Crew, start_at: float) -> None:
 def _finish(crew: Crew, finish: Finish) -> Finish:
     """Write the last record; a journal that cannot be written any more turns the run into a failed one."""
     try:
-        if finish.ending == "stopped":
-            crew.journal.record("stop_requested", by=crew.stop.by, why=crew.stop.why)
         crew.journal.record("run_finished", ending=finish.ending, why=finish.why, reverted=finish.reverted)
     except OSError as failure:
         return Finish("failed", _told(failure), finish.reverted)
     return finish
 
 
-def _cut_short(stop: Stop) -> tuple[Ending, str, str]:
+def _cut_short(crew: Crew) -> tuple[Ending, str, str]:
     """Ending, reason and who reverts, when somebody asked for the end: people and guards stop, errors fail."""
+    stop = crew.stop
     if stop.by == ERROR:
         return "failed", stop.why, "stop"
+    crew.keeper.note("stop_requested", by=stop.by, why=stop.why)
     return "stopped", _stopped(stop), stop.by or "stop"
 
 

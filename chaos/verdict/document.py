@@ -2,7 +2,7 @@
 
 JSON knows no infinity, so `null` stands for "no limit" at the upper end of an interval and for a value that never
 came (a p99 of users who waited in vain). Beyond the promised keys: `title`, `why`, `notes`, `windows`, and for
-hypotheses `unit`, for faults `what`, `reverted_by`, `lateness_s`.
+hypotheses `unit`, for faults `what`, `reverted_by`, `lateness_s`, `unseen_first_s`, `unseen_last_s`.
 """
 
 from __future__ import annotations
@@ -139,6 +139,8 @@ def _fault(proof: FaultProof) -> dict[str, Any]:
         "reverted_by": proof.reverted_by,
         "gone": proof.gone,
         "lateness_s": proof.lateness_s,
+        "unseen_first_s": proof.unseen_first_s,
+        "unseen_last_s": proof.unseen_last_s,
     }
 
 
@@ -156,4 +158,6 @@ def _read_fault(record: Mapping[str, Any]) -> FaultProof:
         reverted_by=record.get("reverted_by"),
         gone=record["gone"],
         lateness_s=record.get("lateness_s"),
+        unseen_first_s=record.get("unseen_first_s"),
+        unseen_last_s=record.get("unseen_last_s"),
     )

@@ -70,7 +70,11 @@ class Precondition:
 
 @dataclass(frozen=True)
 class FaultProof:
-    """What is known about one fault; times in seconds since the run began."""
+    """What is known about one fault; times in seconds since the run began.
+
+    `unseen_first_s` is from the inject to the look that saw it first, `unseen_last_s` from the last look that saw it to
+    the beginning of the revert; None where there was no such look.
+    """
 
     name: str
     kind: str
@@ -84,6 +88,8 @@ class FaultProof:
     reverted_by: str | None
     gone: bool
     lateness_s: float | None = None
+    unseen_first_s: float | None = None
+    unseen_last_s: float | None = None
 
 
 @dataclass(frozen=True)

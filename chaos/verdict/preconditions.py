@@ -109,7 +109,10 @@ def fault_confirmed(proof: FaultProof) -> Precondition:
     """Somebody else than the fault itself saw it bite, from its start to its end."""
     if proof.injected_at is None:
         return Precondition(f"fault {proof.name} confirmed", held=False, why="it was never injected")
-    return Precondition(f"fault {proof.name} confirmed", proof.confirmed, proof.what)
+    first_s, last_s = proof.unseen_first_s, proof.unseen_last_s
+    known = proof.confirmed and first_s is not None and last_s is not None
+    span = f"; seen from {first_s:.1f}s after its inject to {last_s:.1f}s before its revert" if known else ""
+    return Precondition(f"fault {proof.name} confirmed", proof.confirmed, proof.what + span)
 
 
 def fault_gone(proof: FaultProof) -> Precondition:

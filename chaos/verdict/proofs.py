@@ -1,8 +1,9 @@
 """What the journal proves about each fault: when it came, who saw it, who undid it, who saw it go.
 
-A fault counts as confirmed only if it was seen after the inject *and* was still there at the last look before the
-revert: one that went away by itself left users unharmed for an unknown time. A fault that lived its whole time without
-that last look is not confirmed; one that was cut short had none coming.
+A fault counts as confirmed only if it was seen soon after the inject *and* was still there at a look shortly before the
+revert: one that came late or went away by itself left users unharmed for an unknown time, and its window counts them
+all the same. A fault that lived its whole time without that last look is not confirmed; one that was cut short had none
+coming.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from chaos.journal.evidence import Evidence
 from chaos.journal.record import Record
 from chaos.spec.model import Experiment, FaultEntry
 from chaos.verdict.outcome import FaultProof
+from chaos.verdict.sightings import Sightings
 
 
 def prove(experiment: Experiment, evidence: Evidence) -> tuple[FaultProof, ...]:
@@ -34,10 +36,9 @@ class _Undone:
 
 
 def _prove(entry: FaultEntry, evidence: Evidence) -> FaultProof:
-    injected = next(iter(_about(evidence, "fault_injected", entry.name)), None)
-    first, last = (_about(evidence, kind, entry.name) for kind in ("fault_confirmed", "fault_still"))
+    seen = _sightings(entry, evidence)
+    doubt, injected, first = seen.doubt(), seen.injected, next(iter(seen.confirmed), None)
     undone = _undone(entry.name, evidence)
-    missed = not last and undone is not None and undone.by == "timeline"
     fields = injected.fields if injected else {}
     return FaultProof(
         name=entry.name,
@@ -45,25 +46,28 @@ def _prove(entry: FaultEntry, evidence: Evidence) -> FaultProof:
         targets=tuple(fields.get("targets", ())),
         fidelity=str(fields.get("fidelity", entry.fault.fidelity)),
         injected_at=injected.t if injected else None,
-        confirmed=bool(first) and not missed and all(r.fields.get("seen") for r in first + last),
-        observer=str(first[0].fields.get("observer", "")) if first else entry.fault.observer,
-        what="never looked at again before its revert" if first and missed else _seen_what(first + last),
+        confirmed=doubt is None,
+        observer=str(first.fields.get("observer", "")) if first else entry.fault.observer,
+        what=doubt or (str(first.fields.get("what", "")) if first else ""),
         reverted_at=undone.at if undone else None,
         reverted_by=undone.by if undone else None,
         gone=bool(undone and undone.gone),
         lateness_s=injected.t - float(fields["planned"]) if injected and "planned" in fields else None,
+        unseen_first_s=seen.unseen_first_s,
+        unseen_last_s=seen.unseen_last_s,
     )
+
+
+def _sightings(entry: FaultEntry, evidence: Evidence) -> Sightings:
+    def about(kind: str) -> tuple[Record, ...]:
+        return _about(evidence, kind, entry.name)
+
+    injected, reverted = (next(iter(about(kind)), None) for kind in ("fault_injected", "fault_reverted"))
+    return Sightings(entry, injected, about("fault_confirmed"), about("fault_still"), reverted)
 
 
 def _about(evidence: Evidence, kind: str, fault: str) -> tuple[Record, ...]:
     return tuple(r for r in evidence.of_kind(kind) if r.fields.get("fault") == fault)
-
-
-def _seen_what(looks: tuple[Record, ...]) -> str:
-    """The first look that saw nothing says most; else what the first one saw."""
-    blind = next((r for r in looks if not r.fields.get("seen")), None)
-    told = blind or next(iter(looks), None)
-    return str(told.fields.get("what", "")) if told else "never looked at"
 
 
 def _undone(fault: str, evidence: Evidence) -> _Undone | None:

@@ -61,14 +61,14 @@ class Window:
 @dataclass(frozen=True)
 class RunTimes:
     """All windows of one run and the instants that hypotheses refer to. `faults` maps a fault to (injected, reverted
-    or None).
+    or None), `ending` to the moment from which on it may have been gone: when its revert began.
     """
 
     windows: Mapping[str, Window]
     load_start: float | None
     load_end: float | None
     faults: Mapping[str, tuple[float, float | None]]
-    last_seen: Mapping[str, float]
+    ending: Mapping[str, float]
 
     @property
     def last_revert(self) -> float | None:
@@ -80,13 +80,13 @@ class RunTimes:
 def times_of(experiment: Experiment, evidence: Evidence) -> RunTimes:
     """Read the windows out of the evidence; one that never opened is absent. Never raises on an interrupted run."""
     faults = _fault_times(evidence)
-    last_seen = {str(r.fields["fault"]): r.t for r in evidence.of_kind("fault_still") if r.fields.get("seen")}
+    ending = _endings(evidence)
     started = next(iter(evidence.of_kind("load_started")), None)
     if started is None:
-        return RunTimes({}, None, None, faults, last_seen)
+        return RunTimes({}, None, None, faults, ending)
     start = float(started.fields.get("at", started.t))
     load_end = min(start + _planned_length(experiment), _stop_time(evidence))
-    times = RunTimes({}, start, load_end, faults, last_seen)
+    times = RunTimes({}, start, load_end, faults, ending)
     return replace(times, windows={w.name: w for w in _windows(experiment, times, start, load_end) if w.spans})
 
 
@@ -128,6 +128,17 @@ def _fault_times(evidence: Evidence) -> dict[str, tuple[float, float | None]]:
         if end is None:
             times[fault] = (begin, reverted)
     return times
+
+
+def _endings(evidence: Evidence) -> dict[str, float]:
+    """When each revert began; in journals that do not tell, when the fault was last seen."""
+    last_seen = {str(r.fields["fault"]): r.t for r in evidence.of_kind("fault_still") if r.fields.get("seen")}
+    began = {
+        str(r.fields["fault"]): r.t - float(r.fields["took_s"])
+        for r in reversed(evidence.of_kind("fault_reverted"))
+        if "took_s" in r.fields
+    }
+    return {**last_seen, **began}
 
 
 def _reverts(evidence: Evidence) -> Iterable[tuple[str, float]]:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from chaos.adapters.http import HttpxCalls, split_unix
+from chaos.adapters.http import HttpCalls, split_unix
 
 pytestmark = pytest.mark.system
 
 
 @contextlib.asynccontextmanager
-async def _calls() -> AsyncIterator[HttpxCalls]:
-    calls = HttpxCalls()
+async def _calls() -> AsyncIterator[HttpCalls]:
+    calls = HttpCalls()
     try:
         yield calls
     finally:

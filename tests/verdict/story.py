@@ -154,7 +154,7 @@ class Story:
 
     def _all_records(self) -> Iterator[tuple[float, str, dict[str, Any]]]:
         planned = int((LOAD_END - LOAD_START) * self.rate)
-        about, seen = {"fault": "outage"}, {"seen": True, "observer": "/proc and a connect"}
+        about, seen = {"fault": "outage"}, {"seen": True, "observer": "/proc and a connect", "took_s": 0.02}
         yield 0.0, "run_started", {
             "version": 1, "run": "2026-12-01T09-00-00Z-ab12", "experiment": "retrieval/vector_store_outage",
             "fingerprint": "sha256:5eed", "seed": 7, "profile": "embedded", "stack": "bundled",
@@ -171,7 +171,7 @@ class Story:
         if self.events:
             yield INJECT + 0.9, "event", _event(INJECT + 0.8, "breaker_opened")
         yield REVERT - 0.1, "fault_still", {**about, **seen, "what": "3 processes gone; connect refused"}
-        yield REVERT, "fault_reverted", {**about, "by": "timeline"}
+        yield REVERT, "fault_reverted", {**about, "by": "timeline", "took_s": 0.01}
         yield REVERT + 0.4, "fault_gone", {**about, **seen, "what": "answers again"}
         if self.events:
             yield REVERT + 2.5, "event", _event(REVERT + 2.1, "breaker_closed")

@@ -105,11 +105,12 @@ class Proxy:
     async def bring_up(self, mark: str, host: Host) -> None:
         """Take the mark away and listen again unless another mark is left; safe to repeat. Raises RevertFailed.
 
-        Whoever turned the listener on looks once more: a fault that left its mark in between must find it off.
+        What is told of the listener once it is on is looked at too: a fault that left its mark in between must find it
+        off.
         """
         await self.remove_toxic(_DOWN_MARK + mark, host)
+        reply = await host.http.call("GET", self.url)
         for _ in range(_ROUNDS):
-            reply = await host.http.call("GET", self.url)
             if reply.status == 404 or nobody_there(reply):
                 return
             if reply.status == 200:
@@ -117,6 +118,8 @@ class Proxy:
                 if seen.enabled != bool(seen.down_marks):
                     return
                 reply = await self._enable(host, enabled=not seen.down_marks)
+            else:
+                reply = await host.http.call("GET", self.url)
         raise RevertFailed(f"proxy {self.name} is still down: {told(reply)}; by hand: curl -d '{_ENABLE}' {self.url}")
 
     async def _enable(self, host: Host, *, enabled: bool) -> HttpReply:

@@ -19,6 +19,8 @@ from chaos.inventory import Target
 from chaos.ports import Host, Need
 from chaos.units import Duration
 
+_LOOKS_S = 3.0
+
 
 class SentAway(ABC):
     """Base of the faults; they are frozen dataclasses of settings, `grace` among them."""
@@ -35,6 +37,11 @@ class SentAway(ABC):
     @abstractmethod
     async def seen_away(self, grip: Grip, host: Host) -> Sighting:
         """Does the observer see that this target has left, in the way that the fault is about?"""
+
+    @property
+    def shows_within_s(self) -> float:
+        """What leaves in good order is not gone at once (`chaos.verdict.sightings.SlowToShow`)."""
+        return float(self.grace) + _LOOKS_S
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Note which processes there are. Raises CannotInject for a dead target."""

@@ -72,13 +72,13 @@ class Event:
 def anchor_of(of: str, times: RunTimes) -> tuple[float, float] | None:
     """(first instant from which events count, zero of the delay) for `NAME.start` or `NAME.end`.
 
-    A revert takes effect a little before it is recorded as done. Events therefore count from the last look that still
-    saw the fault, and one that comes before the record has a delay of 0.
+    A revert takes effect a little before it is recorded as done. Events therefore count from its beginning, and one
+    that comes before the record has a delay of 0. One that comes while the fault stands is no answer to its end.
     """
     name, _, edge = of.rpartition(".")
     injected, reverted = times.faults.get(name, (None, None))
     if edge == "start" and injected is not None:
         return injected, injected
     if edge == "end" and reverted is not None:
-        return min(times.last_seen.get(name, reverted), reverted), reverted
+        return min(times.ending.get(name, reverted), reverted), reverted
     return None

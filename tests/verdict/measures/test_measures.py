@@ -267,11 +267,30 @@ def test_events_that_were_lost_may_have_been_the_one() -> None:
     assert (2.0, math.inf) == estimate(opened(), evidence, None).interval
 
 
+def closing(by_s: float) -> Evidence:
+    """A breaker closes so long before the revert is recorded as done."""
+    event = (REVERT, "event", {"source": "gateway", "at": REVERT - by_s, "name": "breaker_closed"})
+    return Story(events=False, added=(event,)).evidence()
+
+
+def until_closed(evidence: Evidence) -> float | None:
+    return estimate(opened(event="breaker_closed", of="outage.end"), evidence, None).value
+
+
 def test_an_event_told_just_before_the_revert_was_recorded_counts_at_once() -> None:
-    """The revert takes effect a moment before its record: the last look that saw the fault is the earliest anchor."""
-    early = (REVERT - 0.01, "event", {"source": "gateway", "at": REVERT - 0.02, "name": "breaker_closed"})
-    story = Story(events=False, added=(early,))
-    assert estimate(opened(event="breaker_closed", of="outage.end"), story, None).value == 0.0
+    """The revert takes effect a moment before its record: its own beginning is the earliest anchor."""
+    assert until_closed(closing(0.005)) == 0.0
+
+
+def test_an_event_between_the_last_look_and_the_revert_is_no_answer_to_the_end_of_the_fault() -> None:
+    """The fault stood: a breaker that closed then closed too soon, and must close again."""
+    assert until_closed(closing(0.05)) is None
+
+
+def test_a_journal_that_does_not_tell_when_a_revert_began_counts_from_the_last_look() -> None:
+    told = closing(0.05)
+    untold = [replace(r, fields={k: v for k, v in r.fields.items() if k != "took_s"}) for r in told.records]
+    assert until_closed(replace(told, records=tuple(untold))) == 0.0
 
 
 def test_an_anchor_that_never_came_is_missing() -> None:
