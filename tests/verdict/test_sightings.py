@@ -1,4 +1,4 @@
-"""A fault counts as confirmed when it was seen soon after its inject and shortly before its revert; else it says why."""
+"""A fault counts as confirmed when it was seen soon after its inject and shortly before its revert."""
 
 from __future__ import annotations
 
