@@ -10,7 +10,7 @@ Everything with an effect comes in through one of these, so the same runner, fau
           ├─ http       short control calls (proxy admin, supervisor socket, scrapes)
           ├─ redis      a few commands to a cache
           ├─ postgres   a few statements to a database
-          └─ files      whole-file reads, atomic writes, removal
+          └─ files      whole-file reads, atomic writes, removal; the kernel's control files
 """
 
 from __future__ import annotations
@@ -248,6 +248,22 @@ class Files(Protocol):
 
     def sweep(self, folder: Path, prefix: str) -> None:
         """Remove what a dead writer left half-written of files whose names begin with `prefix`."""
+        ...
+
+    def write_through(self, path: Path, text: str) -> None:
+        """One write into a file that is there: how the kernel's control files are told something. Raises OSError."""
+        ...
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder in one that is there; fine when it is there already. Raises OSError."""
+        ...
+
+    def remove_folder(self, path: Path) -> bool:
+        """Remove a folder that is empty, as the kernel sees it; whether it is gone. Never raises."""
+        ...
+
+    def trial(self, folder: Path) -> int:
+        """Write one block into a nameless file of this folder, which leaves no trace; 0, or the errno that it met."""
         ...
 
 

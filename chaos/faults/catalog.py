@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.config_drift import ConfigDrift
+from chaos.faults.cpu_pressure import CpuPressure
 from chaos.faults.fault import Fault
+from chaos.faults.fd_exhaustion import FdExhaustion
 from chaos.faults.gpu_contention import GpuContention
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
@@ -21,6 +23,7 @@ from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.kv_cache_shrink import KvCacheShrink
+from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
@@ -58,6 +61,8 @@ from chaos.faults.vector_store_unready import VectorStoreUnready
 FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
     ConfigDrift,
+    CpuPressure,
+    FdExhaustion,
     GpuContention,
     GpuEcc,
     GpuHang,
@@ -71,6 +76,7 @@ FAULTS: tuple[type[Fault], ...] = (
     HttpReset,
     HttpStatus,
     KvCacheShrink,
+    MemoryPressure,
     MetricsFreeze,
     MetricsGap,
     NetBandwidth,

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from pathlib import Path
 from typing import Any, Literal
 
 from chaos.inventory import Target
 from chaos.ports import ConnectResult, Exchanged, Host, HttpReply, Wire
+from chaos.testing.cgroups import FakeGroups
 from chaos.testing.clock import VirtualClock
 from chaos.testing.devices import FakeDevices
+from chaos.testing.files import InMemoryFiles
+from chaos.testing.kernel import FakeKernel
 from chaos.testing.postgres import FakePostgres
 from chaos.testing.programs import FakePrograms
 from chaos.testing.recording import Recording
@@ -31,40 +33,14 @@ ROUND_TRIP_S = 0.0005
 _FATAL = ("timeout", "reset_peer")
 
 
-class InMemoryFiles:
-    """The `Files` port over a dictionary."""
-
-    def __init__(self) -> None:
-        """No file yet."""
-        self.texts: dict[Path, str] = {}
-
-    def read(self, path: Path) -> str | None:
-        """The text, or None."""
-        return self.texts.get(path)
-
-    def write_atomic(self, path: Path, text: str) -> None:
-        """Keep the text."""
-        self.texts[path] = text
-
-    def remove(self, path: Path) -> None:
-        """Forget it."""
-        self.texts.pop(path, None)
-
-    def names(self, folder: Path) -> tuple[str, ...]:
-        """Sorted names of the files directly in a folder."""
-        return tuple(sorted(path.name for path in self.texts if path.parent == folder))
-
-    def sweep(self, folder: Path, prefix: str) -> None:
-        """Writes in memory are never half done."""
-
-
 class InMemoryNetwork:
     """The `Network` port: an address is a target's own or a listener of the fault proxy; all others refuse."""
 
-    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy, kernel: FakeKernel) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
         self._proxy = proxy
+        self._kernel = kernel
 
     async def connect(self, address: str, timeout_s: float) -> ConnectResult:
         """A frozen process still accepts: the kernel does it."""
@@ -77,7 +53,9 @@ class InMemoryNetwork:
         return "accepted" if owner and self._supervisor.alive(owner) else "refused"
 
     async def round_trip(self, address: str, wire: Wire, timeout_s: float) -> float | None:
-        """Half a millisecond and what the latency toxics add; a frozen first process never answers."""
+        """Half a millisecond and what the latency toxics add; a first process that is frozen, or can open no file more,
+        never answers.
+        """
         listener = self._proxy.at(address)
         delay_s = listener.delay_s if listener else 0.0
         if await self.connect(address, timeout_s) != "accepted":
@@ -85,6 +63,7 @@ class InMemoryNetwork:
         owner = self._supervisor.at(listener.upstream if listener else address)
         needs_s = ROUND_TRIP_S + delay_s
         answers = owner is not None and self._supervisor.runs(owner) and owner.record.wire == wire
+        answers = answers and owner is not None and not self._kernel.full(owner.record.pids[0])
         if listener:
             self._proxy.touch(listener)
             answers = answers and not any(listener.of(kind) for kind in _FATAL)
@@ -174,7 +153,10 @@ class InMemoryHost:
         self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.files = InMemoryFiles()
         self.programs = FakePrograms(self.processes, self.files)
-        network = InMemoryNetwork(self.supervisor, self.proxy)
+        self.kernel = FakeKernel(self.processes, self.programs, self.clock)
+        self.groups = FakeGroups(self.processes)
+        self.files.show(self.kernel, self.groups)
+        network = InMemoryNetwork(self.supervisor, self.proxy, self.kernel)
         self._recording = Recording(
             Host(
                 self.clock,

@@ -1,6 +1,7 @@
 r"""Programs in memory: answers by the beginning of a command, and saboteurs as processes of the table.
 
 world.programs.answers["iptables -S"] = Ran(0, "-P INPUT ACCEPT\n", "")
+world.programs.tools["prlimit"] = lambda words: Ran(0, "", "")
 world.programs.at_work("cpu")          # the orders of each saboteur of that program that lives now
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ class FakePrograms:
     def __init__(self, processes: ProcessTable, files: Files) -> None:
         """No tool yet; any saboteur can be started."""
         self.answers: dict[str, Ran] = {}
+        self.tools: dict[str, Callable[[Sequence[str]], Ran]] = {}
         self._processes = processes
         self._files = files
         self._started: list[tuple[str, Path, Mapping[str, Any]]] = []
@@ -34,6 +36,8 @@ class FakePrograms:
         """The answer with the longest fitting beginning."""
         del timeout_s
         await asyncio.sleep(0)
+        if words[0] in self.tools:
+            return self.tools[words[0]](words)
         line = " ".join(words)
         fitting = [beginning for beginning in self.answers if line.startswith(beginning)]
         if not fitting:
@@ -50,6 +54,11 @@ class FakePrograms:
         self._processes.spawn(words=("python", "-m", "chaos.saboteurs", program, str(warrant)))
         self._started.append((program, warrant, json.loads(orders)))
         return Ran(0, "", "")
+
+    def pid_of(self, orders: Mapping[str, Any]) -> int | None:
+        """The process that has these orders."""
+        warrants = (warrant for _, warrant, given in self._started if given is orders)
+        return next((found[0].pid for each in warrants if (found := self._processes.with_argument(str(each)))), None)
 
     def at_work(self, program: str) -> list[Mapping[str, Any]]:
         """The orders of each saboteur of this program that lives and has its warrant."""

@@ -258,3 +258,15 @@ class _RecordedFiles:
 
     def sweep(self, folder: Path, prefix: str) -> None:
         self.recording.do(f"sweep {folder} {prefix}", lambda: self.inner.sweep(folder, prefix), changes=True)
+
+    def write_through(self, path: Path, text: str) -> None:
+        self.recording.do(f"write {path}", lambda: self.inner.write_through(path, text), changes=True)
+
+    def make_folder(self, path: Path) -> None:
+        self.recording.do(f"make {path}", lambda: self.inner.make_folder(path), changes=True)
+
+    def remove_folder(self, path: Path) -> bool:
+        return self.recording.do(f"remove {path}", lambda: self.inner.remove_folder(path), changes=True)
+
+    def trial(self, folder: Path) -> int:
+        return self.recording.do(f"trial {folder}", lambda: self.inner.trial(folder))

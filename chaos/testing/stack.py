@@ -65,6 +65,15 @@ class ProcessTable:
         """Live direct children."""
         return tuple(child.id for child in self._table.values() if child.parent == process.pid)
 
+    def parent(self, pid: int) -> int | None:
+        """The number of its parent, when it has one here."""
+        found = self._table.get(pid)
+        return found.parent if found else None
+
+    def numbers(self) -> tuple[int, ...]:
+        """Of all that live."""
+        return tuple(self._table)
+
     def with_argument(self, argument: str) -> tuple[ProcessId, ...]:
         """Those with this word on their command line."""
         return tuple(each.id for each in self._table.values() if argument in each.words)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,37 @@ def test_a_sweep_removes_only_drafts_of_the_named_files(tmp_path: Path) -> None:
     LocalFiles().sweep(tmp_path, "run-1-")
     assert sorted(keep) == sorted(p.name for p in tmp_path.iterdir())
     LocalFiles().sweep(tmp_path / "nowhere", "run-1-")
+
+
+def test_a_write_through_goes_into_the_very_file(tmp_path: Path) -> None:
+    path = tmp_path / "knob"
+    with pytest.raises(FileNotFoundError):
+        LocalFiles().write_through(path, "1")
+    path.write_text("0")
+    number = path.stat().st_ino
+    LocalFiles().write_through(path, "1")
+    assert ("1", number) == (path.read_text(), path.stat().st_ino)
+
+
+def test_a_folder_is_removed_when_nothing_is_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "cell"
+    LocalFiles().make_folder(folder)
+    LocalFiles().make_folder(folder)
+    (folder / "x").touch()
+    assert not LocalFiles().remove_folder(folder)
+    (folder / "x").unlink()
+    assert LocalFiles().remove_folder(folder)
+    assert LocalFiles().remove_folder(folder)
+
+
+def test_a_trial_tells_whether_a_block_can_be_written_and_leaves_no_trace(tmp_path: Path) -> None:
+    assert 0 == LocalFiles().trial(tmp_path)
+    assert [] == [*tmp_path.iterdir()]
+    assert errno.ENOENT == LocalFiles().trial(tmp_path / "none")
+
+
+def test_a_file_of_a_process_that_has_ended_is_not_there() -> None:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    assert LocalFiles().read(Path(f"/proc/{process.pid}/limits")) is None
+    assert () == LocalFiles().names(Path(f"/proc/{process.pid}/fdinfo"))

@@ -7,7 +7,9 @@ import pytest
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.catalog import FAULTS, by_kind
 from chaos.faults.config_drift import ConfigDrift
+from chaos.faults.cpu_pressure import CpuPressure
 from chaos.faults.fault import Fault
+from chaos.faults.fd_exhaustion import FdExhaustion
 from chaos.faults.gpu_contention import GpuContention
 from chaos.faults.gpu_ecc import GpuEcc
 from chaos.faults.gpu_hang import GpuHang
@@ -21,6 +23,7 @@ from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.kv_cache_shrink import KvCacheShrink
+from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
@@ -81,6 +84,15 @@ STORES: tuple[Fault, ...] = (
     VectorStoreStale(),
     VectorStoreUnready(),
 )
+RESOURCES: tuple[Fault, ...] = (
+    CpuPressure(),
+    CpuPressure(share=Ratio(0.99), by="cgroup"),
+    CpuPressure(share=Ratio(0.3), by="hog"),
+    FdExhaustion(),
+    MemoryPressure(),
+    MemoryPressure(room=Size(4 << 20), by="cgroup"),
+    MemoryPressure(share=Ratio(0.1), by="hog"),
+)
 EXAMPLES: tuple[Fault, ...] = (
     Noop(),
     ProcessKill(),
@@ -107,6 +119,7 @@ EXAMPLES: tuple[Fault, ...] = (
     HttpReset(after_bytes=1, share=Ratio(0.1), path="/mcp"),
     HttpStatus(),
     HttpStatus(status=429, retry_after=Duration(2), share=Ratio(0.1), path="/v1/"),
+    *RESOURCES,
     GpuLost(),
     GpuHang(),
     GpuXid(),
@@ -186,6 +199,7 @@ def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_
         ProcessKill(),
         ProcessExitZero(),
         ProcessStall(),
+        FdExhaustion(),
         NodeLoss(),
         NodeDrain(),
         NetLatency(latency=Duration(0.15)),

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.adapters.files import LocalFiles
 from chaos.run.lease import Lease, LeaseStore
-from chaos.testing.host import InMemoryFiles
+from chaos.testing.files import InMemoryFiles
 
 FOLDER = Path("/state/leases")
 

@@ -71,3 +71,20 @@ def test_orders_that_cannot_be_carried_out_are_told(tmp_path: Path) -> None:
 
 def test_an_unknown_program_names_those_there_are(tmp_path: Path) -> None:
     assert "{cpu" in begin(ordered(tmp_path), "nothing").errors
+
+
+def test_memory_is_taken_from_nobody_who_needs_it(tmp_path: Path) -> None:
+    warrant = ordered(tmp_path, bytes=32 << 20, reserve=0)
+    assert Ran(0, "", "") == begin(warrant, "memory")
+    (hog,) = family(warrant)
+    assert 32 << 10 <= _kib(hog, "VmRSS")
+    assert "1000" == Path(f"/proc/{hog.pid}/oom_score_adj").read_text().strip()
+    warrant.unlink()
+    assert soon(lambda: family(warrant) == [])
+    ran = begin(ordered(tmp_path, bytes=32 << 20, reserve=1 << 60), "memory")
+    assert (1, True) == (ran.status, "take a smaller share" in ran.errors)
+
+
+def _kib(process: ProcessId, name: str) -> int:
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))

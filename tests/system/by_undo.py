@@ -29,6 +29,8 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
         *("gpu_throttle", "gpu_contention", "gpu_memory_pressure", "gpu_ecc", "gpu_xid", "gpu_hang", "gpu_lost"),
         "gpu_mig_reconfigure",
     ),
+    "a limit of a process": ("fd_exhaustion",),
+    "a group that processes are moved into": ("cpu_pressure", "memory_pressure"),
     "two names of a table": ("vector_store_empty",),
     "a setting of a database": ("vector_store_read_only", "vector_store_slow"),
 }

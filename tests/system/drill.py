@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -142,6 +143,7 @@ def _troubles(target: dict[str, Any]) -> Iterator[str]:
         state = process_state(pid)
         if state in {None, "T", "Z"}:
             yield f"process {pid} is in state {state}"
+        yield from _limits_left(pid)
     for name in ("address", "via"):
         if not accepts(target[name]):
             yield f"{name} {target[name]} refuses"
@@ -160,6 +162,15 @@ def _left_on_gpu(device: dict[str, str]) -> Iterator[str]:
             yield from (f"{device['id']}: condition {mark}" for mark in json.load(reply)["conditions"])
     except OSError as problem:
         yield f"no look at its GPU: {problem}"
+
+
+def _limits_left(pid: int) -> Iterator[str]:
+    """Groups of ours, and a limit of open files that no server could start with."""
+    with contextlib.suppress(OSError):
+        if "/brownout-" in Path(f"/proc/{pid}/cgroup").read_text():
+            yield f"process {pid} is in a group of ours"
+        if resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] < 64:
+            yield f"process {pid} may open no file"
 
 
 def _left_in_database(address: str) -> Iterator[str]:
