@@ -179,7 +179,15 @@ class HttpReply:
 class Http(Protocol):
     """Short HTTP calls. `url` is http://host:port/path or unix:///path/to.sock:/path for a Unix socket."""
 
-    async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
+    async def call(
+        self,
+        method: str,
+        url: str,
+        json: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 2.0,
+    ) -> HttpReply:
         """One call; never raises for network trouble (see HttpReply.error)."""
         ...
 

@@ -213,6 +213,18 @@ WEAKNESSES = (
         _with(policies={"tool_key": "per_try"}),
     ),
     Weakness(
+        "tool_results_trusted",
+        "What a tool gives is passed on, also what its own output schema forbids: a lost field becomes an answer.",
+        "gateway",
+        _with(policies={"tool_rules": {"results": "trusted"}}),
+    ),
+    Weakness(
+        "tool_session_kept",
+        "The gateway speaks to the tools in one session and opens no other: once it is lost, every call fails.",
+        "gateway",
+        _with(policies={"tool_rules": {"session": "kept"}}),
+    ),
+    Weakness(
         "tool_permission_missing",
         "The tools only report what the rules say: any agent may call any tool.",
         "tools",

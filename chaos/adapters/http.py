@@ -11,7 +11,7 @@ The `error` of a reply without status begins with one word that a caller may dec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import aiohttp
@@ -40,13 +40,23 @@ class HttpCalls:
         """Nothing is opened before the first call."""
         self._sessions: dict[str, aiohttp.ClientSession] = {}
 
-    async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
+    async def call(
+        self,
+        method: str,
+        url: str,
+        json: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 2.0,
+    ) -> HttpReply:
         """One call; `timeout_s` bounds it from connect to the last byte."""
         session, url = self._route(url)
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                session.request(method, URL(url, encoded=True), json=json, allow_redirects=False) as reply,
+                session.request(
+                    method, URL(url, encoded=True), json=json, headers=headers, allow_redirects=False
+                ) as reply,
             ):
                 body = (await reply.read()).decode(errors="replace")
         except _TROUBLE as error:

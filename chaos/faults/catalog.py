@@ -51,6 +51,11 @@ from chaos.faults.stream_garble import StreamGarble
 from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
 from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
+from chaos.faults.tool_error import ToolError
+from chaos.faults.tool_lost_reply import ToolLostReply
+from chaos.faults.tool_session_drop import ToolSessionDrop
+from chaos.faults.tool_slow import ToolSlow
+from chaos.faults.tool_wrong_schema import ToolWrongSchema
 from chaos.faults.vector_store_empty import VectorStoreEmpty
 from chaos.faults.vector_store_partial import VectorStorePartial
 from chaos.faults.vector_store_read_only import VectorStoreReadOnly
@@ -104,6 +109,11 @@ FAULTS: tuple[type[Fault], ...] = (
     StreamSlowFirst,
     StreamStall,
     StreamTruncateToolCall,
+    ToolError,
+    ToolLostReply,
+    ToolSessionDrop,
+    ToolSlow,
+    ToolWrongSchema,
     VectorStoreEmpty,
     VectorStorePartial,
     VectorStoreReadOnly,

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from chaos.faults.fault import Undo
 from chaos.faults.grips.choosing import by_model, by_path, by_trace, matching, share_of
-from chaos.faults.grips.grip import ANSWER_S
 from chaos.faults.grips.one_toxic import Toxic
-from chaos.faults.grips.requests import Heard, RequestFault
-from chaos.inventory import Target
-from chaos.ports import Host
+from chaos.faults.grips.requests import LateAnswers
 from chaos.settings import setting
 from chaos.units import Duration, Ratio
 
-_ENOUGH_S = 1.0  # an answer that is later than this need not be waited for
-
 
 @dataclass(frozen=True)
-class HttpDelay(RequestFault):
+class HttpDelay(LateAnswers):
     """Holds answers in the fault proxy before a target."""
 
     kind: ClassVar[str] = "http_delay"
@@ -44,16 +37,3 @@ class HttpDelay(RequestFault):
             **matching(self.path, self.model, self.trace),
         }
         return Toxic("http_delay", attributes, float(self.share))
-
-    async def expected(self, _targets: tuple[Target, ...], _host: Host, /) -> Mapping[str, Any]:
-        """How much later an answer is at least: half of the delay, or enough."""
-        return {"later_s": min(float(self.delay) / 2, _ENOUGH_S)}
-
-    def patience_s(self, undo: Undo) -> float:
-        """Long enough to tell a late answer from one in time."""
-        return ANSWER_S + float(undo["later_s"])
-
-    def harmed(self, via: Heard, direct: Heard, undo: Undo) -> bool:
-        """Late; one that has not come yet is late too."""
-        came = via.reply.status == 200 or (via.reply.error or "").startswith("timeout")
-        return came and via.took_s - direct.took_s >= undo["later_s"]

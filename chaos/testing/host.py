@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from chaos.inventory import Target
@@ -111,7 +112,15 @@ class InMemoryHttp:
         self._devices = devices
         self._serving = serving
 
-    async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
+    async def call(
+        self,
+        method: str,
+        url: str,
+        json: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 2.0,
+    ) -> HttpReply:
         """One call. Only what targets serve takes time."""
         await asyncio.sleep(0)
         for prefix, answer in self.trouble.items():
@@ -130,7 +139,7 @@ class InMemoryHttp:
         gpus = f"http://{self._devices.admin}"
         if url.startswith(gpus) and not self._devices.absent:
             return self._devices.answer(method, url.removeprefix(gpus), json)
-        served = await self._serving.answer(method, url, json, timeout_s)
+        served = await self._serving.answer(method, url, json, headers or {}, timeout_s)
         if served:
             return served
         word = "absent: no such socket" if url.startswith("unix:") else "refused: nobody listens"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,7 +37,8 @@ from chaos.ports import (
 
 T = TypeVar("T")
 _LOOKING = ("GET", "HEAD")
-_QUESTIONS = ("/v1/completions", "/v1/chat/completions")  # asking a model for some tokens alters nothing
+_QUESTIONS = ("/v1/completions", "/v1/chat/completions", "/mcp")
+"""Asking a model for some tokens alters nothing, nor does what observers ask of tools."""
 _REDIS_LOOKS = ("PING", "INFO", "SELECT", "EXISTS", "DBSIZE", "SCAN")
 
 
@@ -195,9 +196,17 @@ class _RecordedHttp:
     recording: Recording
     inner: Http
 
-    async def call(self, method: str, url: str, json: Any = None, *, timeout_s: float = 2.0) -> HttpReply:
+    async def call(
+        self,
+        method: str,
+        url: str,
+        json: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 2.0,
+    ) -> HttpReply:
         def effect() -> Awaitable[HttpReply]:
-            return self.inner.call(method, url, json, timeout_s=timeout_s)
+            return self.inner.call(method, url, json, headers=headers, timeout_s=timeout_s)
 
         return await self.recording.wait(f"{method} {url}", effect, changes=_alters(method, url))
 

@@ -14,6 +14,7 @@ from chaos.ports import HttpReply
 from chaos.testing.devices import FakeDevices
 from chaos.testing.harmed import BODIES, DONE, call, event, harmed, late_s, lost
 from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable, reply
+from chaos.testing.tools import Asked, FakeTools
 
 MODEL = "brownout-chat"
 TOKEN_S = 0.01
@@ -40,8 +41,11 @@ class FakeServing:
         self._proxy = proxy
         self._devices = devices
         self._scrapes = 0
+        self._tools = FakeTools()
 
-    async def answer(self, method: str, url: str, body: Any, timeout_s: float) -> HttpReply | None:
+    async def answer(
+        self, method: str, url: str, body: Any, headers: Mapping[str, str], timeout_s: float
+    ) -> HttpReply | None:
         """The reply, or None when the address is nobody's."""
         parts = urlsplit(url)
         listener = self._proxy.at(parts.netloc)
@@ -55,11 +59,11 @@ class FakeServing:
         if listener and (gone := await self._ended(listener, timeout_s)):
             return gone
         toxic = self._acting(listener, parse_qs(parts.query).get("brownout-observer", [""])[0]) if listener else None
-        return await self._serve(owner, f"{method} {parts.path}", body, toxic, timeout_s)
+        asked = Asked(f"{method} {parts.path}", body, headers, timeout_s)
+        return await self._serve(owner, asked, toxic)
 
-    async def _serve(
-        self, owner: FakeTarget, what: str, body: Any, toxic: Mapping[str, Any] | None, timeout_s: float
-    ) -> HttpReply:
+    async def _serve(self, owner: FakeTarget, asked: Asked, toxic: Mapping[str, Any] | None) -> HttpReply:
+        what, body, timeout_s = asked.what, asked.body, asked.timeout_s
         kind, attributes = (toxic["type"], toxic["attributes"]) if toxic else ("", {})
         if kind == "http_status":
             return reply(attributes["status"], {"error": {"code": attributes["status"]}})
@@ -79,6 +83,8 @@ class FakeServing:
             self._scrapes += 1  # a true page moves
             page = HttpReply(200, f"{_CACHE_INFO.format(**_configured(owner))}scrapes_total {self._scrapes}\n", {})
             return lost("broken: reset by peer") if kind == "http_reset_mid_body" else page
+        if self._tools.knows(what):
+            return self._tools.answer(owner.record.name, asked, kind, attributes)
         if what == "GET /v1/models":
             served = _configured(owner)
             return reply(200, {"data": [{"id": served["model"], "max_model_len": served["max_model_len"]}]})

@@ -17,7 +17,7 @@ from typing import Any
 from chaos.inventory import Target
 from chaos.ports import HttpReply, ProcessId, ProcessState
 
-_KNOW_HTTP = ("http_", "sse_")
+_KNOW_HTTP = ("http_", "mcp_", "sse_")
 _DEADLY = (signals.SIGKILL, signals.SIGTERM, signals.SIGINT)
 
 

@@ -113,7 +113,7 @@ async def _worker(settings: AgentConfig, name: str, desk: Desk, rng: random.Rand
         aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None)
         ) as session,
-        open_tools(settings.tools, settings.tokens.get(name, "")) as tools,
+        open_tools(settings.tools, settings.tokens.get(name, ""), rules.tool_rules) as tools,
     ):
         performer = RealPerformer(
             gateway=settings.gateway,

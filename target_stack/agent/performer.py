@@ -15,7 +15,8 @@ import aiohttp
 from target_stack.agent.task import AskModel, CallTool, Command, Decide, Event, Observed, Refused, Task, Unanswered
 from target_stack.gateway.policies.deadline import HEADER
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy
-from target_stack.tools.client import MaybeDone, NotStarted, ToolClient, ToolRefused
+from target_stack.tools.client import ToolClient
+from target_stack.tools.outcomes import MaybeDone, NotStarted, ToolRefused
 
 _PATHS = {"chat": "/v1/chat/completions", "rag": "/v1/rag"}
 _NO_ANSWER = ("canned", "no_retrieval")

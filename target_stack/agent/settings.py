@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from target_stack.gateway.policies.settings import build
+from target_stack.tools.rules import ToolRules
 
 KeyPolicy = Literal["per_step", "per_try"]
 
@@ -66,9 +67,10 @@ class AgentSettings:
     queue: QueueRules = field(default_factory=QueueRules)
     checkpoint: Literal["disk", "memory"] = "disk"
     key_policy: KeyPolicy = "per_step"
+    tool_rules: ToolRules = field(default_factory=ToolRules)
 
 
-_POLICIES = ("waits", "tries", "queue", "checkpoint", "key_policy")
+_POLICIES = ("waits", "tries", "queue", "checkpoint", "key_policy", "tool_rules")
 _PLACES = ("name", "listen", "gateway", "tools", "model", "data_dir", "tokens", "seed")
 
 

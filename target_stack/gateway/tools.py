@@ -17,7 +17,8 @@ from target_stack.gateway.policies.settings import PolicySettings
 from target_stack.gateway.policies.tool_key import key_of
 from target_stack.gateway.repeat import Repeater
 from target_stack.gateway.telemetry import Telemetry
-from target_stack.tools.client import ToolCallFailed, ToolClient, ToolRefused
+from target_stack.tools.client import ToolClient
+from target_stack.tools.outcomes import ToolCallFailed, ToolRefused
 
 STATUSES: Mapping[str, int] = {
     "unauthenticated": 401,

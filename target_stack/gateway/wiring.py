@@ -264,7 +264,7 @@ class _Builder:
             return None
         session = await self._stack.enter_async_context(open_session())
         dependency = Dependency("tool", policies, policies.deadline.tool_s, telemetry)
-        client = ToolClient(config.tools, config.tools_token, session)
+        client = ToolClient(config.tools, config.tools_token, session, policies.tool_rules)
         return GatewayTools(dependency, client, repeater, policies, telemetry)
 
     def _retrieval(self, embedder: Service | None) -> Retrieval | NoRetrieval:

@@ -7,9 +7,8 @@
         except NotStarted: ...             # it never got there: nothing was done, ask again
         except MaybeDone: ...              # the reply was lost: ask again WITH THE SAME KEY, or look first
 
-It speaks MCP's stateless revision, where every call stands for itself: a server that died and came back needs no new
-session, and a frozen one costs no more than `within_s`. The official SDK's client hides in its error whether the
-request had left, and its whole context ends with the server.
+By default it speaks MCP's stateless revision, where a frozen server costs no more than `within_s`. The official SDK's
+client hides in its error whether the request had left, and its whole context ends with the server.
 """
 
 from __future__ import annotations
@@ -17,65 +16,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 
-from target_stack.tools.wire import DEADLINE, KEY, MCP_PATH, REPLAYED, NotMcp, request_body, request_headers, result_of
+from target_stack.tools.exchange import Exchange
+from target_stack.tools.listing import Listing
+from target_stack.tools.outcomes import MaybeDone, ToolCallFailed, ToolRefused, ToolResult
+from target_stack.tools.rules import ToolRules
+from target_stack.tools.ways import InSession, Stateless, Way
+from target_stack.tools.wire import KEY, REPLAYED
 
-CONNECT_S = 0.5
 _KEEP_IDLE_S = 4.0  # below uvicorn's five seconds, so that no connection is used as it closes
-_NOT_READ = (400, 401, 403, 404, 405, 406, 413, 415, 429)  # statuses of a server that did not begin on the request
-
-
-class ToolCallFailed(Exception):
-    """No result; the kinds below say what that means. `reason` is one word, `retry_after` the header of that name."""
-
-    def __init__(self, reason: str, message: str = "", retry_after: str | None = None) -> None:
-        """Keep why."""
-        super().__init__(message or reason)
-        self.reason = reason
-        self.retry_after = retry_after
-
-
-class ToolRefused(ToolCallFailed):
-    """The tools answered no. `reason` is the code of the refusal (see refusal.py), `argument` names the culprit."""
-
-    def __init__(self, reason: str, message: str, argument: str | None) -> None:
-        """Keep the answer."""
-        super().__init__(reason, message)
-        self.argument = argument
-
-    def to_json(self) -> dict[str, Any]:
-        """As the tools said it."""
-        return {"error": {"code": self.reason, "message": str(self), "argument": self.argument}}
-
-
-class NotStarted(ToolCallFailed):
-    """The request did not get there, or was turned away unread: `unreachable` or `status_4xx`."""
-
-
-class MaybeDone(ToolCallFailed):
-    """It may have been done: `timeout`, `lost` (the connection broke), `status_5xx` or `malformed_reply`."""
-
-
-@dataclass(frozen=True)
-class ToolResult:
-    """What a tool gave. `replayed`: an earlier call with this key had done it."""
-
-    value: Mapping[str, Any]
-    replayed: bool
 
 
 class ToolClient:
     """One agent's way to the tools; any number of calls at once."""
 
-    def __init__(self, url: str, token: str, session: aiohttp.ClientSession) -> None:
+    def __init__(self, url: str, token: str, session: aiohttp.ClientSession, rules: ToolRules) -> None:
         """`url` is the base address, `http://host:port`. The caller closes the session."""
-        self._url = url.rstrip("/") + MCP_PATH
-        self._token = token
-        self._session = session
+        exchange = Exchange(url, session)
+        in_session = rules.session != "none"
+        self._way: Way = (
+            InSession(exchange, token, renew=rules.session == "renewed") if in_session else Stateless(exchange, token)
+        )
+        self._listing = Listing(self._tools) if rules.results == "checked" else None
 
     async def call(
         self,
@@ -88,56 +53,53 @@ class ToolClient:
         tracestate: str | None = None,
     ) -> ToolResult:
         """Call a tool; one that acts needs a `key`, unique to the intent. Raises ToolRefused, NotStarted, MaybeDone."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + within_s
         said = (("traceparent", traceparent), ("tracestate", tracestate))
         trace = {name: value for name, value in said if value is not None}
         meta = trace if key is None else {KEY: key, **trace}
         params = {"name": tool, "arguments": dict(arguments)}
-        result = await self._ask("tools/call", tool, request_body("tools/call", params, meta), within_s, trace)
-        value = result.get("structuredContent")
-        if not isinstance(value, dict):
-            raise MaybeDone("malformed_reply", "the result has no structured content")
-        if result.get("isError"):
-            told = value.get("error") or {}
-            raise ToolRefused(str(told.get("code")), str(told.get("message")), told.get("argument"))
+        result = await self._way.ask("tools/call", params, meta, trace, within_s)
+        value = _value_of(result)
+        if self._listing:
+            await _check(self._listing, tool, value, until - clock())
         return ToolResult(value, bool((result.get("_meta") or {}).get(REPLAYED)))
 
     async def list_tools(self, *, within_s: float) -> list[dict[str, Any]]:
         """The tools that this agent may call, with their schemas. Raises NotStarted or MaybeDone."""
-        result = await self._ask("tools/list", None, request_body("tools/list", {}), within_s, {})
+        return await self._tools(within_s)
+
+    async def _tools(self, within_s: float) -> list[dict[str, Any]]:
+        result = await self._way.ask("tools/list", {}, {}, {}, within_s)
         return list(result.get("tools") or ())
 
-    async def _ask(
-        self, method: str, name: str | None, body: bytes, within_s: float, trace: Mapping[str, str]
-    ) -> dict[str, Any]:
-        headers = {**request_headers(method, name, self._token), DEADLINE: str(max(1, int(within_s * 1000))), **trace}
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_S, within_s))
-        try:
-            async with (
-                asyncio.timeout(within_s),
-                self._session.post(self._url, data=body, headers=headers, timeout=timeout) as reply,
-            ):
-                return _read(reply.status, reply.headers.get("Retry-After"), await reply.read())
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as problem:
-            raise NotStarted("unreachable", str(problem)) from problem
-        except TimeoutError as problem:
-            raise MaybeDone("timeout", f"no answer within {within_s:g} s") from problem
-        except (aiohttp.ClientError, OSError) as problem:
-            raise MaybeDone("lost", f"the connection broke: {problem!r}") from problem
+
+def _value_of(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the tool gave. Raises ToolRefused for a refusal, MaybeDone for a failure and for what is no result."""
+    value = result.get("structuredContent")
+    told = value.get("error") if isinstance(value, dict) else None
+    if result.get("isError") and not isinstance(told, dict):
+        raise MaybeDone("tool_error", str(result.get("content"))[:200])
+    if result.get("isError") and isinstance(told, dict):
+        raise ToolRefused(str(told.get("code")), str(told.get("message")), told.get("argument"))
+    if not isinstance(value, dict):
+        raise MaybeDone("malformed_reply", "the result has no structured content")
+    return value
 
 
-def _read(status: int, retry_after: str | None, body: bytes) -> dict[str, Any]:
-    if status != 200:
-        kind = NotStarted if status in _NOT_READ else MaybeDone
-        raise kind(f"status_{status}", body[:200].decode(errors="replace"), retry_after)
+async def _check(listing: Listing, tool: str, value: Mapping[str, Any], within_s: float) -> None:
+    """Raises MaybeDone for what is no result of the tool, and where that cannot be told: the call was answered."""
     try:
-        return result_of(body)
-    except NotMcp as problem:
-        raise MaybeDone("malformed_reply", str(problem)) from problem
+        wrong = await listing.misfit(tool, value, within_s)
+    except ToolCallFailed as problem:
+        raise MaybeDone(problem.reason, f"the result could not be checked: {problem}") from problem
+    if wrong:
+        raise MaybeDone("wrong_schema", f"{tool} gave what is no result of it: {wrong}")
 
 
 @asynccontextmanager
-async def open_tools(url: str, token: str) -> AsyncIterator[ToolClient]:
+async def open_tools(url: str, token: str, rules: ToolRules | None = None) -> AsyncIterator[ToolClient]:
     """A client with a session of its own."""
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_IDLE_S)
     async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield ToolClient(url, token, session)
+        yield ToolClient(url, token, session, rules or ToolRules())

@@ -1,6 +1,7 @@
 """The desk behind HTTP: `POST /mcp` for models, and beside it what operators read.
 
-    POST /mcp      MCP, stateless, JSON replies: `authorization: Bearer <agent token>`, `_meta: {"idempotency-key"}`
+    POST /mcp      MCP, JSON replies: `authorization: Bearer <agent token>`, `_meta: {"idempotency-key"}`; in revision
+                   2026-07-28 each request stands for itself, in older ones it belongs to a session
     GET /tools     what there is         GET /audit?after=N    every call       GET /ledger?after=N    every side effect
     GET /ping      alive                 GET /metrics          Prometheus text
 
@@ -42,6 +43,7 @@ from target_stack.tools.wire import DEADLINE, KEY, MCP_PATH, REPLAYED, trace_id_
 from target_stack.web_service import DRAIN_S, split_address
 
 _FLUSH_S = 1.0
+_SESSION_IDLE_S = 300.0
 _LISTED = {
     tool.name: mcp.Tool(
         name=tool.name,
@@ -199,7 +201,10 @@ def make_app(service: ToolService) -> Starlette:
         Route("/metrics", service.metrics),
     ]
     return server.streamable_http_app(
-        streamable_http_path=MCP_PATH, json_response=True, stateless_http=True, custom_starlette_routes=routes
+        streamable_http_path=MCP_PATH,
+        json_response=True,
+        session_idle_timeout=_SESSION_IDLE_S,
+        custom_starlette_routes=routes,
     )
 
 

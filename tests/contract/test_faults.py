@@ -51,6 +51,11 @@ from chaos.faults.stream_garble import StreamGarble
 from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
 from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
+from chaos.faults.tool_error import ToolError
+from chaos.faults.tool_lost_reply import ToolLostReply
+from chaos.faults.tool_session_drop import ToolSessionDrop
+from chaos.faults.tool_slow import ToolSlow
+from chaos.faults.tool_wrong_schema import ToolWrongSchema
 from chaos.faults.vector_store_empty import VectorStoreEmpty
 from chaos.faults.vector_store_partial import VectorStorePartial
 from chaos.faults.vector_store_read_only import VectorStoreReadOnly
@@ -92,6 +97,18 @@ RESOURCES: tuple[Fault, ...] = (
     MemoryPressure(),
     MemoryPressure(room=Size(4 << 20), by="cgroup"),
     MemoryPressure(share=Ratio(0.1), by="hog"),
+)
+TOOLS: tuple[Fault, ...] = (
+    ToolError(),
+    ToolError(form="protocol", tool="order_status", share=Ratio(0.1)),
+    ToolLostReply(),
+    ToolLostReply(after_bytes=1, tool="order_status", share=Ratio(0.1)),
+    ToolSessionDrop(),
+    ToolSessionDrop(share=Ratio(0.1)),
+    ToolSlow(delay=Duration(0.05)),
+    ToolSlow(delay=Duration(60), tool="order_status", share=Ratio(0.1)),
+    ToolWrongSchema(),
+    ToolWrongSchema(breach="null", tool="order_status", share=Ratio(0.1)),
 )
 EXAMPLES: tuple[Fault, ...] = (
     Noop(),
@@ -157,7 +174,9 @@ EXAMPLES: tuple[Fault, ...] = (
     MetricsGap(),
     MetricsGap(page="empty"),
     *STORES,
+    *TOOLS,
 )
+ROLES = {type(fault): "tool" for fault in TOOLS}
 WIRES = {CacheFlush: "redis", **{type(fault): "postgres" for fault in STORES}}
 PASSING: tuple[Fault, ...] = (
     ProcessKill(restart="supervisor"),
@@ -178,7 +197,7 @@ def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "htt
     async def main() -> None:
         world = InMemoryHost()
         for name in ("engine-a", "engine-b")[:targets]:
-            world.add_target(name, node="gpu-node-1", processes=2, wire=wire)
+            world.add_target(name, ROLES.get(type(fault), "engine"), node="gpu-node-1", processes=2, wire=wire)
         await check_fault(
             fault, tuple(t.record for t in world.supervisor.targets.values()), world.host, lasting=lasting
         )
@@ -239,7 +258,7 @@ def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> Non
         target = (
             world.add_gateway()
             if isinstance(fault, ReleaseCanary)
-            else world.add_target("engine-a", node="gpu-node-1", processes=2, wire=wire)
+            else world.add_target("a", ROLES.get(type(fault), "engine"), node="gpu-node-1", processes=2, wire=wire)
         )
         await check_negative_control(fault, (target,), world.host)
 

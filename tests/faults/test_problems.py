@@ -47,6 +47,11 @@ from chaos.faults.stream_garble import StreamGarble
 from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
 from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
+from chaos.faults.tool_error import ToolError
+from chaos.faults.tool_lost_reply import ToolLostReply
+from chaos.faults.tool_session_drop import ToolSessionDrop
+from chaos.faults.tool_slow import ToolSlow
+from chaos.faults.tool_wrong_schema import ToolWrongSchema
 from chaos.inventory import Target
 from chaos.ports import HttpReply
 from chaos.testing.clock import run_virtual
@@ -65,11 +70,14 @@ REQUESTS: tuple[Fault, ...] = (
 EDGES: tuple[Fault, ...] = (
     *(NetBandwidth(rate=Size(1000)), NetLimit(after=Size(1000)), NetReset(), NetSlicer(), NetTimeout()),
 )
-TOXIC: tuple[Fault, ...] = (*EDGES, *REQUESTS, *STREAMS)
 GPU: tuple[Fault, ...] = (
     *(GpuContention(), GpuEcc(), GpuHang(), GpuLost(), GpuMemoryPressure(), GpuMigReconfigure(), GpuThrottle()),
     GpuXid(),
 )
+TOOLS: tuple[Fault, ...] = (
+    *(ToolError(), ToolLostReply(), ToolSessionDrop(), ToolSlow(delay=Duration(0.1)), ToolWrongSchema()),
+)
+TOXIC: tuple[Fault, ...] = (*EDGES, *REQUESTS, *STREAMS, *TOOLS)
 DRIFT = ConfigDrift(max_model_len=2048)
 LIVES: tuple[Fault, ...] = (ProcessCrashLoop(), ProcessExitZero(), ProcessRestart(), ProcessSlowStart(), NodeDrain())
 HARMFUL: tuple[Fault, ...] = (
@@ -111,6 +119,22 @@ def test_only_what_serves_streams_can_have_them_harmed(fault: Fault) -> None:
     assert run_virtual(main) == (wanted,)
 
 
+@pytest.mark.parametrize("fault", TOOLS, ids=lambda fault: fault.kind)
+def test_only_what_serves_tools_can_have_their_calls_harmed(fault: Fault) -> None:
+    async def main() -> tuple[str, ...]:
+        return fault.problems((InMemoryHost().add_target("engine-a", "engine"),))
+
+    assert run_virtual(main) == (
+        "engine-a: its role is engine, so it serves no tools over MCP; choose a target of role tool",
+    )
+
+
+@pytest.mark.parametrize("fault", TOOLS, ids=lambda fault: fault.kind)
+def test_calls_of_a_tool_that_is_not_there_cannot_be_harmed(fault: Fault) -> None:
+    refused = _refusal(dataclasses.replace(fault, tool="order_stats"), lambda _: None)
+    assert refused == "tools has no tool 'order_stats'; did you mean 'order_status'?"
+
+
 @pytest.mark.parametrize("fault", REQUESTS, ids=lambda fault: fault.kind)
 def test_harm_to_requests_needs_http(fault: Fault) -> None:
     async def main() -> tuple[str, ...]:
@@ -134,7 +158,7 @@ def test_an_engine_that_does_not_say_what_it_serves_is_named() -> None:
     assert "tools does not say which model it serves: status 503 loading" in _refusal(StreamCut(), hide)
 
 
-@pytest.mark.parametrize("fault", [*REQUESTS, *STREAMS], ids=lambda fault: fault.kind)
+@pytest.mark.parametrize("fault", [*REQUESTS, *STREAMS, *TOOLS], ids=lambda fault: fault.kind)
 def test_a_toxiproxy_lacks_the_toxics_that_know_http(fault: Fault) -> None:
     assert "has no toxic `" in _before_a_toxiproxy(fault)[0]
 

@@ -45,6 +45,8 @@ CATCHES = (
     Catch("no_drain", "deploy/gateway_restart", "nobody is cut off"),
     Catch("fallback_not_wired", "engine/all_replicas_lost", "the small model answers"),
     Catch("tool_retried_twice", "tools/lost_reply", "each deed is done once"),
+    Catch("tool_results_trusted", "tools/wrong_schema", "answers are right"),
+    Catch("tool_session_kept", "tools/session_drop", "users are served"),
     Catch("tool_permission_missing", "tools/permissions", "nothing forbidden is done"),
     Catch("audit_gap", "tools/audit", "every call is on record"),
     Catch("recall_not_watched", "retrieval/silent_emptiness", "somebody notices"),

@@ -19,7 +19,10 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     ),
     "a listener that is off": ("net_down",),
     "a toxic on bytes": ("net_latency", "net_bandwidth", "net_limit", "net_reset", "net_slicer", "net_timeout"),
-    "a toxic on requests": ("http_status", "http_body", "http_delay", "http_reset"),
+    "a toxic on requests": (
+        *("http_status", "http_body", "http_delay", "http_reset"),
+        *("tool_error", "tool_slow", "tool_wrong_schema", "tool_lost_reply", "tool_session_drop"),
+    ),
     "a toxic on streams": (
         *("stream_stall", "stream_cut", "stream_drop_done", "stream_duplicate", "stream_error_frame"),
         *("stream_garble", "stream_slow_first"),

@@ -118,6 +118,8 @@ def test_planting_leaves_the_original_and_other_components_alone(weakness):
 def test_the_weaknesses_of_the_tools_are_one_setting_each():
     for name, component, changed in (
         ("tool_retried_twice", "gateway", {"policies": {"tool_key": "per_try"}}),
+        ("tool_results_trusted", "gateway", {"policies": {"tool_rules": {"results": "trusted"}}}),
+        ("tool_session_kept", "gateway", {"policies": {"tool_rules": {"session": "kept"}}}),
         ("tool_permission_missing", "tools", {"enforcement": "report"}),
         ("audit_gap", "tools", {"audit": "deferred"}),
     ):

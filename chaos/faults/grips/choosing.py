@@ -28,6 +28,11 @@ def by_trace() -> Any:
     return setting("only requests of this trace id; default all", default=None)
 
 
+def by_tool() -> Any:
+    """The setting `tool`."""
+    return setting("only calls of this tool; default all", default=None)
+
+
 def matching(path: str | None, model: str | None, trace: str | None) -> dict[str, str | None]:
     """The three as attributes of a toxic."""
     return {"match_path": path, "match_model": model, "match_trace": trace}

@@ -10,6 +10,9 @@ from chaos.proxy.toxics.http_reset_mid_body import HttpResetMidBody
 from chaos.proxy.toxics.http_status import HttpStatus
 from chaos.proxy.toxics.latency import Latency
 from chaos.proxy.toxics.limit_data import LimitData
+from chaos.proxy.toxics.mcp_error import McpError
+from chaos.proxy.toxics.mcp_lose_session import McpLoseSession
+from chaos.proxy.toxics.mcp_wrong_schema import McpWrongSchema
 from chaos.proxy.toxics.noop import Noop
 from chaos.proxy.toxics.reset_peer import ResetPeer
 from chaos.proxy.toxics.slicer import Slicer
@@ -43,6 +46,9 @@ PER_REQUEST: tuple[type[Attributes], ...] = (
     HttpPage,
     HttpResetMidBody,
     HttpStatus,
+    McpError,
+    McpLoseSession,
+    McpWrongSchema,
     SseCut,
     SseDropDone,
     SseDuplicate,
@@ -52,6 +58,6 @@ PER_REQUEST: tuple[type[Attributes], ...] = (
     SseStall,
     SseTruncateToolCall,
 )
-"""On HTTP requests and token streams."""
+"""On HTTP requests, tool calls and token streams."""
 
 TOXICS: tuple[type[Attributes], ...] = (*TOXIPROXYS, *PER_REQUEST)

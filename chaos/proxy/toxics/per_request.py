@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 from chaos.proxy.toxics.stub import Item, Plain, Stub
@@ -77,10 +77,21 @@ class PerRequest(Plain):
     match_header: str = setting("only requests with this header: `name` or `name: value`; empty for all", default="")
     match_trace: str = setting("only requests of this trace id (traceparent, x-trace-id); empty for all", default="")
     match_model: str = setting("only requests whose JSON body asks for this model; empty for all", default="")
+    match_tool: str = setting("only MCP calls of this tool; empty for all", default="")
+    answers_by_body: ClassVar[bool] = False  # the harm is made from the body, so that each needs it
 
     def harm(self) -> Harm:
         """A fresh one for a chosen request."""
         return Harm()
+
+    def harm_to(self, _body: bytes, /) -> Harm:
+        """A fresh one for a request that was chosen when its body had come."""
+        return self.harm()
+
+    @property
+    def chooses_by_body(self) -> bool:
+        """Whether the head alone does not tell."""
+        return bool(self.match_model or self.match_tool)
 
     def stub(self, _dice: random.Random, /) -> Stub:
         """One direction alone tells nothing of requests, so without its exchange it passes everything on."""
@@ -95,12 +106,27 @@ class PerRequest(Plain):
         return header_fits and trace_fits and request.target.startswith(self.match_path)
 
     def matches_body(self, body: bytes) -> bool:
-        """Whether a request with this body asks for the model. Asked only when a model is set."""
-        try:
-            asked = json.loads(body)
-        except ValueError:
-            return False
-        return isinstance(asked, dict) and asked.get("model") == self.match_model
+        """Whether a request with this body is one of those. Asked only where the body chooses."""
+        asked = asked_in(body)
+        model_fits = not self.match_model or asked.get("model") == self.match_model
+        return model_fits and (not self.match_tool or called_tool(asked) == self.match_tool)
+
+
+def asked_in(body: bytes) -> Mapping[str, Any]:
+    """The JSON object that a request holds; an empty one if it holds none."""
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return asked if isinstance(asked, dict) else {}
+
+
+def called_tool(asked: Mapping[str, Any]) -> str | None:
+    """The tool that an MCP request calls (JSON-RPC, `tools/call`); None for any other request."""
+    params = asked.get("params")
+    if asked.get("method") != "tools/call" or not isinstance(params, dict):
+        return None
+    return str(params.get("name"))
 
 
 def _traces(request: Head) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ DONE = b"data: [DONE]\n\n"
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 _DATA = re.compile(rb"(?:^|[\r\n])data:?[ ]?([^\r\n]*)")
 _LENGTH_LINE = re.compile(rb"\r\ncontent-length:[^\r\n]*", re.IGNORECASE)
+_FRAMING_LINE = re.compile(rb"\r\n(?:content-length|transfer-encoding|trailer):[^\r\n]*", re.IGNORECASE)
 
 
 class Splitter:
@@ -57,6 +58,11 @@ def is_stream(answer: Head) -> bool:
 def with_chunks(answer: Head) -> bytes:
     """The head of an answer of known length, for a body whose length will be another."""
     return _LENGTH_LINE.sub(b"", answer.raw)[:-4] + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def with_length(answer: Head, length: int) -> bytes:
+    """The head of an answer whose whole body is known now, however it was framed."""
+    return _FRAMING_LINE.sub(b"", answer.raw)[:-4] + b"\r\nContent-Length: %d\r\n\r\n" % length
 
 
 def framed(payload: bytes, framing: Framing) -> bytes:

@@ -23,14 +23,17 @@ from chaos.proxy.toxics.stub import End, Item, Schedule, Stub
 from chaos.proxy.traffic.messages import Alien, Data, Head, Part, Reader
 from chaos.proxy.traffic.replies import rendered
 
-_BODY_MOST = 1 << 20  # a longer one is not read for the model that it asks for
+_BODY_MOST = 1 << 20  # a longer one is not read for what it asks for
 
 
 @dataclass(eq=False)
 class Pending:
-    """A request whose body is still to decide. `held` is what has come of it, where that must not pass on yet."""
+    """A request whose body is still to decide, or only to shape the harm where it is `certain`. `held` is what has come
+    of it, where that must not pass on yet.
+    """
 
     holds: bool
+    certain: bool = False
     body: bytearray = field(default_factory=bytearray)
     held: bytearray = field(default_factory=bytearray)
 
@@ -61,14 +64,12 @@ class Exchange:
         self.retired = False  # the toxic was removed
 
     def chosen(self, request: Head) -> Harm | None:
-        """Throw the dice for a request that matches. An observer of this toxic needs no dice."""
-        if self.retired:
+        """Throw the dice for a request that matches by its head. An observer of this toxic needs no dice."""
+        if self.retired or self._needs_body(request):
             return None
-        if names_toxic(request, self.toxic.name):
+        if self._names_us(request):
             return self._attributes.harm()
-        if self._attributes.match_model or not self._attributes.matches(request):
-            return None
-        return self._draw()
+        return self._draw(b"") if self._attributes.matches(request) else None
 
     def pending(self, request: Head) -> Pending | None:
         """Whether the body of a request that was not chosen by its head is to decide.
@@ -76,20 +77,33 @@ class Exchange:
         A client that waits for leave to send its body would wait in vain for us to let its head pass, so there nothing
         is held, and no answer is ours.
         """
-        if self.retired or not self._attributes.match_model or not self._attributes.matches(request):
+        if self.retired or not self._needs_body(request):
+            return None
+        certain = self._names_us(request)
+        if not certain and not self._attributes.matches(request):
             return None
         holds = self._attributes.harm().reply() is not None
-        return None if holds and "expect" in request.headers else Pending(holds)
+        return None if holds and "expect" in request.headers else Pending(holds, certain)
 
-    def chosen_by_body(self, body: bytes) -> Harm | None:
+    def chosen_by_body(self, pending: Pending) -> Harm | None:
         """Throw the dice for a request whose head matches, if its body does."""
-        if self.retired or len(body) > _BODY_MOST or not self._attributes.matches_body(body):
+        body = bytes(pending.body)
+        if self.retired or len(body) > _BODY_MOST:
             return None
-        return self._draw()
+        if pending.certain:
+            return self._attributes.harm_to(body)
+        return self._draw(body) if self._attributes.matches_body(body) else None
 
-    def _draw(self) -> Harm | None:
+    def _needs_body(self, request: Head) -> bool:
+        kind = self._attributes
+        return kind.answers_by_body or (kind.chooses_by_body and not self._names_us(request))
+
+    def _names_us(self, request: Head) -> bool:
+        return names_toxic(request, self.toxic.name)
+
+    def _draw(self, body: bytes) -> Harm | None:
         self.toxic.hits.matched += 1
-        return self._attributes.harm() if self._dice.random() < self.toxic.toxicity else None
+        return self._attributes.harm_to(body) if self._dice.random() < self.toxic.toxicity else None
 
     def count(self, before: tuple[int, int], harm: Harm) -> None:
         """Add to the toxic's hits what the harm has done since (requests, events) were `before`."""
@@ -160,7 +174,7 @@ class RequestStub(Stub):
             pending.held += part.raw
         passing = b"" if pending.holds else part.raw
         if is_end(part) or len(pending.body) > _BODY_MOST:
-            self._choose(ask, self._exchange.chosen_by_body(bytes(pending.body)))
+            self._choose(ask, self._exchange.chosen_by_body(pending))
             passing = passing if ask.reply else passing + self._let_go()
             ask.pending = None
         if is_end(part):

@@ -26,6 +26,7 @@ from target_stack.gateway.policies.release import ReleaseSettings
 from target_stack.gateway.policies.retry_classes import RetrySettings
 from target_stack.gateway.policies.slots import SlotSettings
 from target_stack.gateway.policies.tool_key import ToolKey
+from target_stack.tools.rules import ToolRules
 
 T = TypeVar("T")
 
@@ -162,6 +163,7 @@ class PolicySettings:
     canary: CanarySettings = field(default_factory=CanarySettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     tool_key: ToolKey = "per_request"
+    tool_rules: ToolRules = field(default_factory=ToolRules)
     cache: CacheSettings = field(default_factory=CacheSettings)
     single_flight: SingleFlightSettings = field(default_factory=SingleFlightSettings)
     prompt: PromptSettings = field(default_factory=PromptSettings)

@@ -235,6 +235,7 @@ class FakeServices:
         self.status = 200
         self.losses = 0
         self.refusal: dict[str, Any] | None = None
+        self.listing: list[dict[str, Any]] = []
         self.reply_headers: dict[str, str] = {}
         self.calls: list[tuple[str, dict[str, Any], Mapping[str, str]]] = []
         self.port = 0
@@ -256,6 +257,8 @@ class FakeServices:
 
     async def _any(self, request: web.Request) -> web.Response:
         body = await request.json()
+        if body.get("method") == "tools/list":
+            return web.json_response({"jsonrpc": "2.0", "id": body["id"], "result": {"tools": self.listing}})
         self.calls.append((request.path, body, request.headers))
         await asyncio.sleep(self.delay_s)
         if request.path == "/v1/embeddings":

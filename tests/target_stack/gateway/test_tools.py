@@ -70,3 +70,29 @@ async def test_a_refusal_is_passed_on_with_its_status_and_says_nothing_against_t
             reply = await stack.post("/v1/tools/open_ticket", json={})
         assert (reply.status, reply.json) == (status, stack.tools.refusal)
         assert stack.events() == []
+
+
+LISTED = {"name": "open_ticket", "outputSchema": {"required": ["ticket"]}}
+
+
+async def test_a_result_that_breaks_the_tools_own_schema_is_asked_for_again_and_then_told_as_a_failure(
+    serve: Any,
+) -> None:
+    async with serve() as stack:
+        stack.tools.listing = [LISTED]
+        reply = await stack.post("/v1/tools/open_ticket", json={}, headers={"idempotency-key": "k1"})
+        assert (reply.status, reply.json["error"]["code"], keys_of(stack)) == (503, "wrong_schema", ["k1", "k1"])
+
+
+async def test_the_weak_setting_passes_any_result_on(serve: Any) -> None:
+    async with serve(tool_rules={"results": "trusted"}) as stack:
+        stack.tools.listing = [LISTED]
+        reply = await stack.post("/v1/tools/open_ticket", json={})
+        assert (reply.status, reply.json) == (200, {"echo": {}})
+
+
+async def test_an_error_without_a_code_says_nothing_about_the_deed_so_it_is_asked_for_again(serve: Any) -> None:
+    async with serve() as stack:
+        stack.tools.refusal = {"what": "out of paper"}
+        reply = await stack.post("/v1/tools/open_ticket", json={})
+        assert (reply.status, reply.json["error"]["code"], len(stack.tools.calls)) == (503, "tool_error", 2)

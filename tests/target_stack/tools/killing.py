@@ -6,7 +6,8 @@ import asyncio
 import signal
 
 from target_stack.tools.audit import broken_at
-from target_stack.tools.client import MaybeDone, NotStarted, open_tools
+from target_stack.tools.client import open_tools
+from target_stack.tools.outcomes import MaybeDone, NotStarted
 
 TICKET = {"order": "B-1003", "subject": "It leaks."}
 

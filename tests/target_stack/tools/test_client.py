@@ -8,7 +8,9 @@ import time
 
 import pytest
 
-from target_stack.tools.client import MaybeDone, NotStarted, ToolRefused, open_tools
+from target_stack.tools.client import open_tools
+from target_stack.tools.outcomes import MaybeDone, NotStarted, ToolRefused
+from target_stack.tools.rules import ToolRules
 
 pytestmark = pytest.mark.system
 
@@ -30,7 +32,7 @@ def against(answer, use):
     async def run():
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        async with open_tools(f"http://127.0.0.1:{port}", "token") as tools:
+        async with open_tools(f"http://127.0.0.1:{port}", "token", ToolRules(results="trusted")) as tools:
             try:
                 return await use(tools, seen)
             finally:
@@ -71,6 +73,7 @@ def failure(answer, within_s=2.0):
         (reply([]), MaybeDone, "malformed_reply"),
         (reply({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x"}}), MaybeDone, "malformed_reply"),
         (result(content=[]), MaybeDone, "malformed_reply"),
+        (result(content=[{"type": "text", "text": "out of paper"}], isError=True), MaybeDone, "tool_error"),
         (result(structuredContent={"error": {"code": "conflict"}}, isError=True), ToolRefused, "conflict"),
     ],
 )

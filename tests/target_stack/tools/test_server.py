@@ -13,7 +13,9 @@ import pytest
 from killing import TICKET, killed_while_used, wrong_after
 from shop import ROOT
 
-from target_stack.tools.client import MaybeDone, open_tools
+from target_stack.tools.client import open_tools
+from target_stack.tools.outcomes import MaybeDone, NotStarted
+from target_stack.tools.rules import ToolRules
 
 pytestmark = pytest.mark.system
 
@@ -114,3 +116,32 @@ def test_a_config_that_makes_no_sense_is_refused_at_start(wrong, message):
 
     with pytest.raises(ValueError, match=message):
         open_service({"listen": "127.0.0.1:0", **wrong})
+
+
+def use_twice(server, rules):
+    """A call, a restart of the tools, and another call."""
+
+    async def use():
+        async with open_tools(server.url, "support-token", rules) as tools:
+            await tools.call("open_ticket", TICKET, within_s=5.0, key="k1")
+            server.end(signal.SIGKILL)
+            with pytest.raises(MaybeDone):  # on the connection that it had
+                await tools.call("open_ticket", TICKET, within_s=5.0, key="k1")
+            server.start()
+            again = await tools.call("open_ticket", TICKET, within_s=5.0, key="k1")
+            return again.replayed, (await tools.call("open_ticket", TICKET, within_s=5.0, key="k2")).replayed
+
+    return asyncio.run(use())
+
+
+@pytest.mark.parametrize("session", ["none", "renewed"])
+def test_a_client_goes_on_after_a_restart_with_no_session_or_with_a_new_one(server, session):
+    server.start()
+    assert use_twice(server, ToolRules(session=session)) == (True, False)
+
+
+def test_a_client_that_keeps_its_session_has_lost_the_tools_with_it(server):
+    server.start()
+    with pytest.raises(NotStarted) as lost:
+        use_twice(server, ToolRules(session="kept"))
+    assert lost.value.reason == "status_404"
