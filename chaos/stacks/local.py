@@ -24,6 +24,7 @@ from chaos.ports import Clock, Host, ProcessId
 READY_WITHIN_S = 30.0
 GONE_WITHIN_S = 15.0
 _POLL_S = 0.05
+_LONGEST_SOCKET_PATH = 107  # `sun_path` holds 108 bytes with the closing zero (unix(7))
 OWN_PROXY = "brownout"
 PROXY_HELP = (
     "the fault proxy: brownout (default), toxiproxy (a toxiproxy-server on PATH is started), "
@@ -93,6 +94,13 @@ def start(
 
     `proxy` is what stands before every target: ours, a Toxiproxy server that we start, or one that runs already.
     """
+    length = len(os.fsencode(stack.socket))
+    if length > _LONGEST_SOCKET_PATH:
+        raise StackTrouble(
+            f"the path of the control socket, {stack.socket}, has {length} bytes, and Linux allows "
+            f"{_LONGEST_SOCKET_PATH}; set BROWNOUT_STATE to a folder with a shorter path",
+            64,
+        )
     stack.folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "target_stack", "--state-dir", str(stack.folder)]
     for name in weaknesses:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from drill import ROOT, Drill, ours
+from drill import ROOT, Drill
+from harm import ours
 from matrix import Figure, Found, Matrix, Row, Trial
 
 DEMO_WITHIN_S = 240.0

@@ -13,7 +13,8 @@ import signal
 import time
 from collections.abc import Sequence
 
-from drill import Drill, process_state, until_whole
+from drill import Drill, until_whole
+from harm import process_state
 from matrix import Figure, Found, Matrix, Row, Trial, ended
 
 from chaos.load.report import quantile

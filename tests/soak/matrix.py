@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from drill import ROOT, Drill, ours, until_whole
+from drill import ROOT, Drill, until_whole
+from harm import ours
 
 from chaos.environment import describe
 

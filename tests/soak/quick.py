@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 
 from caught import EXPERIMENTS
-from drill import Drill, ours
+from drill import Drill
+from harm import ours
 from matrix import Figure, Found, Matrix, Row, Trial, bring_up
 from mutations import survive
 from toy import CATALOG, GOOD

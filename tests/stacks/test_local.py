@@ -23,6 +23,13 @@ class OnlyProcesses:
 HOST = cast("Host", cast("Any", OnlyProcesses()))
 
 
+def test_a_state_folder_that_lies_too_deep_for_a_socket_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    deep = LocalStack(tmp_path / ("x" * 107))
+    with pytest.raises(StackTrouble, match="set BROWNOUT_STATE to a folder with a shorter path") as trouble:
+        start(deep, (), dies_with_us=True)
+    assert (64, False) == (trouble.value.exit_code, deep.folder.exists())
+
+
 def test_a_number_that_a_dead_supervisor_left_names_nobody(tmp_path: Path) -> None:
     """After a reboot it may be anybody's, and `brownout down` would end that process."""
     (tmp_path / "supervisor.pid").write_text(f"{os.getpid()}\n")

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from drill import SHORT, Drill, harm, process_state
+from drill import SHORT, Drill, harm
+from harm import process_state
 
 FILES = [
     "experiment.yaml",

@@ -15,7 +15,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from drill import SHORT, Drill, ours
+from drill import SHORT, Drill
+from harm import ours
 
 FAST = """
 def test_python_beside_experiments() -> None:

@@ -10,7 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from drill import ROOT, SHORT, Drill, ours
+from drill import ROOT, SHORT, Drill
+from harm import ours
 
 BUILD = "-m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation"
 
