@@ -19,7 +19,7 @@ class Target:
 
     `address` is direct, `via` goes through the fault proxy (both `host:port`). `handles` are the grips a fault may use:
     `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name":
-    ...}).
+    ..., "token_file": path}).
     `wire` is what it speaks ("http", "postgres" or "redis"). `model` is what an engine or an embedder serves. `events`
     is the URL of its structured events, if any.
     """

@@ -187,8 +187,11 @@ class Http(Protocol):
         *,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 2.0,
+        token_file: str | None = None,
     ) -> HttpReply:
-        """One call; never raises for network trouble (see HttpReply.error)."""
+        """One call; never raises for network trouble (see HttpReply.error). `token_file` holds the bearer token that
+        the server demands: callers know its path alone, so no token can get into a record.
+        """
         ...
 
 

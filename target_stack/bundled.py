@@ -83,6 +83,8 @@ class Builder:
         )
         if target.component == "gateway":
             config["events_file"] = str(self.workspace.events(target.name))
+        if target.component == "device":
+            config["token_file"] = str(self.workspace.token_file)
         return plant(self.order.weaknesses, target.component, config)
 
     def target(self, target: TargetSpec) -> Part:
@@ -114,8 +116,8 @@ class Builder:
         """All parts in their places, the proxy first."""
         parts: dict[str, Part] = {}
         if self.order.proxy:
-            log, here = self.workspace.log(PROXY), Path.cwd()
-            parts[PROXY] = Proxy(PROXY, self.order.proxy, self.book.routes, edge_taken, self.session, here, log)
+            log, here, token = self.workspace.log(PROXY), Path.cwd(), self.workspace.token_file
+            parts[PROXY] = Proxy(PROXY, self.order.proxy, token, self.book.routes, edge_taken, self.session, here, log)
         parts |= {target.name: self.target(target) for target in self.order.topology.targets}
         return {name: Seat(name, part, self.workspace.log(name)) for name, part in parts.items()}
 

@@ -33,7 +33,7 @@ class TargetView:
 
 
 def _target_record(
-    view: TargetView, supervisor: Path, proxy: Mapping[str, str] | None, devices: str | None
+    view: TargetView, supervisor: Path, proxy: Mapping[str, str] | None, devices: Mapping[str, str] | None
 ) -> dict[str, Any]:
     http = f"http://{view.address}" if view.spec.wire == "http" else None
     handles: dict[str, Any] = {"supervisor": str(supervisor)}
@@ -44,7 +44,7 @@ def _target_record(
     if proxy:
         handles["proxy"] = {**proxy, "name": view.spec.name}
     if devices and (device := device_of(view.spec)):
-        handles["device"] = {"admin": devices, "id": device, "fidelity": "simulated device"}
+        handles["device"] = {**devices, "id": device, "fidelity": "simulated device"}
     return {
         "name": view.spec.name,
         "role": view.spec.role,
@@ -74,9 +74,10 @@ def inventory_record(
     weaknesses: Sequence[str],
     supervisor: Path,
     proxy: Mapping[str, str] | None,
+    token_file: Path,
 ) -> dict[str, Any]:
-    """The whole record, version 1. `supervisor` is the path of the control socket, `proxy` the admin address and
-    the kind of the fault proxy.
+    """The whole record, version 1. `supervisor` is the path of the control socket, `proxy` the admin address, the kind
+    and perhaps the token file of the fault proxy, `token_file` that of the device process.
     """
     stack = {
         "name": topology.name,
@@ -85,7 +86,8 @@ def inventory_record(
         "ready": ready,
         "weaknesses": list(weaknesses),
     }
-    devices = next((view.address for view in views if view.spec.role == "device"), None)
+    device = next((view.address for view in views if view.spec.role == "device"), None)
+    devices = {"admin": device, "token_file": str(token_file)} if device else None
     targets = [_target_record(view, supervisor, proxy, devices) for view in views]
     return {"version": 1, "stack": stack, "targets": targets, "faults_in_force": [], "run": None}
 

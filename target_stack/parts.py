@@ -33,6 +33,7 @@ _FILL_TIMEOUT_S = 5.0
 """The first check embeds the corpus, which is a second of work on a busy machine."""
 _SMALL = ("device",)
 _HERE = Path(__file__).parents[1]
+_GUARD = "{token_file}"
 
 
 class PreparationFailed(Exception):
@@ -61,10 +62,13 @@ class Part(Protocol):
         ...
 
 
-async def http_status(session: aiohttp.ClientSession, method: str, url: str, body: Any = None) -> int:
+async def http_status(
+    session: aiohttp.ClientSession, method: str, url: str, body: Any = None, headers: Mapping[str, str] | None = None
+) -> int:
     """Status of a short call; 0 when no answer came."""
+    timeout = aiohttp.ClientTimeout(CHECK_TIMEOUT_S)
     try:
-        async with session.request(method, url, json=body, timeout=aiohttp.ClientTimeout(CHECK_TIMEOUT_S)) as reply:
+        async with session.request(method, url, json=body, headers=headers, timeout=timeout) as reply:
             await reply.read()
             return reply.status
     except (aiohttp.ClientError, OSError, TimeoutError):
@@ -165,10 +169,14 @@ class Postgres:
 
 @dataclass
 class Proxy:
-    """The fault proxy. `routes` gives every edge's name, address and upstream; `move` is told of a taken one."""
+    """The fault proxy. `routes` gives every edge's name, address and upstream; `move` is told of a taken one.
+
+    A command that speaks of `{token_file}` is one that demands the token in it.
+    """
 
     name: str
     command: str
+    token_file: Path
     routes: Callable[[], list[dict[str, Any]]]
     move: Callable[[str], None]
     session: aiohttp.ClientSession
@@ -180,26 +188,41 @@ class Proxy:
 
     async def job(self, port: int) -> Mapping[str, Any]:
         """The given command; a bare program name is looked up on PATH."""
-        program, *rest = shlex.split(self.command.replace("{port}", str(port)))
+        command = self.command.replace("{port}", str(port)).replace(_GUARD, shlex.quote(str(self.token_file)))
+        program, *rest = shlex.split(command)
         argv = [_which(program), *rest]
         return {"name": self.name, "argv": argv, "folder": str(self.folder), "log": str(self.log)}
 
     async def serves(self, address: str) -> bool:
         """It answers, and every edge is listening."""
-        if await http_status(self.session, "GET", f"http://{address}/version") != 200:
+        if await self._status("GET", f"http://{address}/version") != 200:
             return False
-        if await http_status(self.session, "POST", f"http://{address}/populate", self.routes()) in (200, 201):
-            counts = await http_status(self.session, "GET", f"http://{address}/brownout/hits") == 200
+        if await self._status("POST", f"http://{address}/populate", self.routes()) in (200, 201):
+            counts = await self._status("GET", f"http://{address}/brownout/hits") == 200
             self.kind = "brownout" if counts else "toxiproxy"
             return True
         for name in await self._missing(address):
             self.move(name)
         return False
 
+    def record(self, admin: str) -> dict[str, str]:
+        """What the harness is told."""
+        return {"admin": admin, "kind": self.kind, **({"token_file": str(self.token_file)} if self._guarded else {})}
+
+    @property
+    def _guarded(self) -> bool:
+        return _GUARD in self.command
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token_file.read_text('ascii').strip()}"} if self._guarded else {}
+
+    async def _status(self, method: str, url: str, body: Any = None) -> int:
+        return await http_status(self.session, method, url, body, self._headers())
+
     async def _missing(self, address: str) -> list[str]:
         timeout = aiohttp.ClientTimeout(CHECK_TIMEOUT_S)
         try:
-            async with self.session.get(f"http://{address}/proxies", timeout=timeout) as reply:
+            async with self.session.get(f"http://{address}/proxies", headers=self._headers(), timeout=timeout) as reply:
                 up = {name for name, proxy in (await reply.json()).items() if proxy.get("enabled")}
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
             return []

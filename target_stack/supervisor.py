@@ -99,12 +99,13 @@ class Supervisor:
             weaknesses=self._weaknesses,
             supervisor=self._workspace.control_socket,
             proxy=self._proxy_record(),
+            token_file=self._workspace.token_file,
         )
 
     def _proxy_record(self) -> dict[str, str] | None:
         if self._proxy is None or not isinstance(self._proxy.part, Proxy):
             return None
-        return {"admin": self._book.direct(self._proxy.name), "kind": self._proxy.part.kind}
+        return self._proxy.part.record(self._book.direct(self._proxy.name))
 
     def _view(self, name: str) -> TargetView:
         seat = self._seats[name]

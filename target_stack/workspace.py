@@ -1,7 +1,7 @@
 """The supervisor's folders: the state folder that others read, and a scratch folder for data that dies with the stack.
 
 state folder (0700)   supervisor.pid (locked while we live), control.sock, inventory.json, scratch (a path), logs/,
-                      devices/ (the register files of the simulated GPUs)
+                      devices/ (the register files of the simulated GPUs), admin.token (0600)
 scratch folder        below the system's temporary folder, because another user may have to reach into it
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -48,6 +49,11 @@ class Workspace:
         return self.state / "inventory.json"
 
     @property
+    def token_file(self) -> Path:
+        """Whoever can read it may use the admin APIs that listen on TCP."""
+        return self.state / "admin.token"
+
+    @property
     def devices(self) -> Path:
         """Where the register files of the simulated GPUs are."""
         return self.state / "devices"
@@ -79,7 +85,7 @@ class Workspace:
 
 def _forget(state: Path) -> None:
     """Take back what was told to others."""
-    for name in ("control.sock", "inventory.json", "scratch"):
+    for name in ("control.sock", "inventory.json", "scratch", "admin.token"):
         (state / name).unlink(missing_ok=True)
 
 
@@ -98,6 +104,12 @@ def _lock(path: Path) -> int:
             time.sleep(0.02)
         else:
             return fd
+
+
+def write_secret(path: Path, secret: str) -> None:
+    """A new file that its owner alone can read. Raises OSError."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(f"{secret}\n")
 
 
 def _remove_tree(path: Path) -> None:
@@ -147,4 +159,6 @@ def open_workspace(state: Path, account: Account | None) -> Workspace:
     scratch = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
     scratch.chmod(0o711)
     (state / "scratch").write_text(f"{scratch}\n", "utf-8")
-    return Workspace(state, scratch, lock)
+    workspace = Workspace(state, scratch, lock)
+    write_secret(workspace.token_file, secrets.token_hex(32))
+    return workspace

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -48,8 +49,11 @@ class HttpCalls:
         *,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 2.0,
+        token_file: str | None = None,
     ) -> HttpReply:
         """One call; `timeout_s` bounds it from connect to the last byte."""
+        if token_file:
+            headers = {**(headers or {}), **_bearer(token_file)}
         session, url = self._route(url)
         try:
             async with (
@@ -91,6 +95,17 @@ def _connector(socket: str) -> aiohttp.BaseConnector:
     if socket:
         return aiohttp.UnixConnector(socket, limit=0, keepalive_timeout=_KEEP_IDLE_S)
     return aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_IDLE_S)
+
+
+def _bearer(token_file: str) -> dict[str, str]:
+    """The header. Without a file, as after the end of its stack, the server says what it thinks of a call without it.
+
+    Read anew each time: a stack that was brought up again has another one.
+    """
+    try:
+        return {"Authorization": f"Bearer {Path(token_file).read_text('ascii').strip()}"}
+    except (OSError, UnicodeError):
+        return {}
 
 
 def _word(error: BaseException) -> str:

@@ -1,8 +1,9 @@
 """Secrets never reach the journal: by the name of their field, by their value, and by the two forms in which they
 travel in text.
 
-A name is looked at word by word, so `api_token` and `x-api-key` are secret and `max_tokens` is a number. Values that
-were registered are cut out of every text, also out of the middle of a URL or an error message.
+A name is looked at word by word, so `api_token` and `x-api-key` are secret, `max_tokens` is a number, and `token_file`
+only says where a secret lies. Values that were registered are cut out of every text, also out of the middle of a URL or
+an error message.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _SECRET_WORDS = frozenset(
 _SECRET_PAIRS = frozenset(
     {("api", "key"), ("access", "key"), ("private", "key"), ("secret", "key"), ("signing", "key")}
 )
+_PLACES = frozenset({"file", "path"})
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 _BEARER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
@@ -30,6 +32,8 @@ _USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
 def is_secret_name(name: str) -> bool:
     """Whether a field of this name holds a secret (`Authorization`, `api_key`, `dbPassword`, `x-auth-token`)."""
     words = [word.lower() for word in _WORDS.findall(name)]
+    if words and words[-1] in _PLACES:
+        return False
     return any(word in _SECRET_WORDS for word in words) or any(pair in _SECRET_PAIRS for pair in pairwise(words))
 
 

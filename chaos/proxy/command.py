@@ -29,6 +29,7 @@ from chaos.proxy.metrics import Metrics
 from chaos.proxy.prompt import Precedence, be_prompt
 from chaos.proxy.proxy import Surroundings
 from chaos.proxy.reactor import Reactor
+from chaos.proxy.token import TokenTrouble, guarded, token_in
 
 _log = logging.getLogger("brownout.proxy")
 
@@ -40,6 +41,7 @@ class Options:
     host: str
     port: int
     config: Path | None
+    token_file: Path | None
     seed: int | None
     strict: bool
     fair: bool
@@ -59,6 +61,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-host", "--host", default="localhost", help="address of the admin API (default: localhost)")
     parser.add_argument("-port", "--port", type=int, default=8474, help="port of the admin API (default: 8474)")
     parser.add_argument("-config", "--config", type=Path, help="JSON file with an array of proxies to create at start")
+    parser.add_argument(
+        "--token-file", type=Path, metavar="F", help="demand its content as bearer token (made if missing; mode 600)"
+    )
     parser.add_argument("-seed", "--seed", type=int, help="makes jitter, slices and toxicity repeatable")
     parser.add_argument("--strict", action="store_true", help="also do what Toxiproxy gets wrong on the data plane")
     parser.add_argument(
@@ -77,20 +82,25 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def serve(options: Options) -> int:
-    """Serve until SIGTERM or SIGINT; then close everything and return 0. Returns 1 if the admin address is not free."""
+    """Serve until SIGTERM or SIGINT; then close everything and return 0.
+
+    Returns 1 if the admin address is not free or the token file cannot be used.
+    """
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     reactor = Reactor(Precedence(wanted=not options.fair))
     counters = Metrics(proxy=options.proxy_metrics, runtime=options.runtime_metrics)
     collection = Collection(Surroundings(reactor, seed, options.strict, counters.count))
+    api = Api(collection, counters).handle
     try:
+        handle = guarded(api, token_in(options.token_file)) if options.token_file else api
         listener, address = listen(join(options.host, options.port))
-    except AddressError as problem:
+    except (AddressError, TokenTrouble) as problem:
         _log.error("%s", problem)
         reactor.close()
         return 1
     if options.config:
         _load(collection, options.config)
-    admin = Admin(reactor, listener, Api(collection, counters).handle)
+    admin = Admin(reactor, listener, handle)
     for number in (signal.SIGTERM, signal.SIGINT):
         reactor.on_signal(number, reactor.stop)
     _log.info("admin API on %s, seed %d", address, seed)

@@ -31,7 +31,7 @@ PROXY_HELP = (
     "or toxiproxy://HOST:PORT (one that runs on this machine)"
 )
 _TOXIPROXY = "toxiproxy-server"
-_PROXY_COMMAND = "{python} -m chaos.proxy --host 127.0.0.1 --port {{port}}"
+_PROXY_COMMAND = "{python} -m chaos.proxy --host 127.0.0.1 --port {{port}} --token-file {{token_file}}"
 
 
 class StackTrouble(Exception):

@@ -97,6 +97,10 @@ def _ended(listener: FakeListener, size: int) -> Literal["silent", "broken"] | N
     return "broken" if limited or listener.of("reset_peer") else None
 
 
+KEY_FILE = "/run/stack/admin.token"
+_STRANGER = HttpReply(401, "missing or wrong token", {})
+
+
 class InMemoryHttp:
     """The `Http` port. `pages` are replies by URL; `trouble` are replies by the beginning of a URL, and come first."""
 
@@ -120,8 +124,9 @@ class InMemoryHttp:
         *,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 2.0,
+        token_file: str | None = None,
     ) -> HttpReply:
-        """One call. Only what targets serve takes time."""
+        """One call. Only what targets serve takes time. The admin ports know those who name the right token file."""
         await asyncio.sleep(0)
         for prefix, answer in self.trouble.items():
             if url.startswith(prefix):
@@ -134,11 +139,13 @@ class InMemoryHttp:
         socket, admin = f"unix://{self._supervisor.socket}:", f"http://{self._proxy.admin}"
         if url.startswith(socket) and not self._supervisor.absent:
             return self._supervisor.answer(method, url.removeprefix(socket), json)
+        known = token_file == KEY_FILE
         if url.startswith(admin) and not self._proxy.absent:
-            return self._proxy.answer(method, url.removeprefix(admin), json)
+            return self._proxy.answer(method, url.removeprefix(admin), json) if known else _STRANGER
         gpus = f"http://{self._devices.admin}"
         if url.startswith(gpus) and not self._devices.absent:
-            return self._devices.answer(method, url.removeprefix(gpus), json)
+            controls = url.startswith(f"{gpus}/devices/")
+            return self._devices.answer(method, url.removeprefix(gpus), json) if known or not controls else _STRANGER
         served = await self._serving.answer(method, url, json, headers or {}, timeout_s)
         if served:
             return served
@@ -188,8 +195,8 @@ class InMemoryHost:
         address, via = f"127.0.0.1:{41000 + number}", f"127.0.0.1:{42000 + number}"
         handles = {
             "supervisor": self.supervisor.socket,
-            "proxy": {"admin": self.proxy.admin, "name": name},
-            "device": {"admin": self.devices.admin, "id": self.devices.add(name)},
+            "proxy": {"admin": self.proxy.admin, "name": name, "token_file": KEY_FILE},
+            "device": {"admin": self.devices.admin, "id": self.devices.add(name), "token_file": KEY_FILE},
         }
         self.proxy.add(name, listen=via, upstream=address)
         return self.supervisor.add(Target(name, role, node, (), address, via, wire=wire, handles=handles), processes)

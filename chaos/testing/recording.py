@@ -204,9 +204,10 @@ class _RecordedHttp:
         *,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 2.0,
+        token_file: str | None = None,
     ) -> HttpReply:
         def effect() -> Awaitable[HttpReply]:
-            return self.inner.call(method, url, json, headers=headers, timeout_s=timeout_s)
+            return self.inner.call(method, url, json, headers=headers, timeout_s=timeout_s, token_file=token_file)
 
         return await self.recording.wait(f"{method} {url}", effect, changes=_alters(method, url))
 

@@ -1,6 +1,7 @@
 """The device process: one for all GPUs of the stack, small because it uses the standard library alone.
 
-Config: `listen`, `devices` (a list of {"id", "path"}: the register files), `spec` (what differs from the data sheet).
+Config: `listen`, `devices` (a list of {"id", "path"}: the register files), `spec` (what differs from the data sheet),
+`token_file` (its content is demanded as bearer token of who controls the devices; looking is free).
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ _MOST_BODY_BYTES = 1 << 16
 
 
 def main(config: Mapping[str, Any]) -> None:
-    """Serve until SIGTERM. Raises OSError for a taken port."""
+    """Serve until SIGTERM. Raises OSError for a taken port or a token file that cannot be read."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    panel, lock = Panel(power_on(config, time.monotonic())), threading.Lock()
+    token = Path(config["token_file"]).read_text("ascii").strip() if "token_file" in config else None
+    panel, lock = Panel(power_on(config, time.monotonic()), token), threading.Lock()
     host, _, port = config["listen"].rpartition(":")
     with _Server((host, int(port)), _handler(panel, lock)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -76,7 +78,8 @@ def _handler(panel: Panel, lock: threading.Lock) -> type[BaseHTTPRequestHandler]
             length = min(int(self.headers.get("Content-Length") or 0), _MOST_BODY_BYTES)
             body = self.rfile.read(length)
             with lock:
-                answer = panel.answer(self.command, self.path, body, time.monotonic())
+                allowed = self.headers.get("Authorization", "")
+                answer = panel.answer(self.command, self.path, body, time.monotonic(), allowed)
             data = answer.body.encode()
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.content_type)

@@ -2,7 +2,7 @@
 
     GET    /ping  /metrics                                   liveness; dcgm-exporter's series
     GET    /nvml/v1/devices[/{id}[/{function}]]              NVML's terms (target_stack.device.nvml)
-    GET    /devices[/{id}]                                   conditions in force
+    GET    /devices[/{id}]                                   conditions in force; this and what follows wants the token
     POST   /devices/{id}/conditions   {"mark", "kind", ...}  harm (target_stack.device.conditions)
     DELETE /devices/{id}/conditions/{mark}                   repair; safe to repeat
     GET    /debug/events?after=N                             the Xid log of all devices
@@ -13,6 +13,7 @@ Out of band, like a management controller: it runs on no node, so it outlives th
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,17 +40,18 @@ class Answer:
 class Panel:
     """All GPUs of the stack, by id; an index or a UUID finds them too."""
 
-    def __init__(self, gpus: Sequence[Gpu]) -> None:
-        """The devices in the order of their indices."""
+    def __init__(self, gpus: Sequence[Gpu], token: str | None = None) -> None:
+        """The devices in the order of their indices, and what is demanded of who controls them."""
         self._gpus = gpus
+        self._wanted = f"Bearer {token}".encode() if token else None
 
     def tick(self, now: float) -> None:
         """Let time pass on every device."""
         for gpu in self._gpus:
             gpu.advance(now)
 
-    def answer(self, method: str, target: str, body: bytes, now: float) -> Answer:
-        """One request, at a moment."""
+    def answer(self, method: str, target: str, body: bytes, now: float, authorization: str = "") -> Answer:
+        """One request, at a moment, with what its header of that name says."""
         self.tick(now)
         url = urlsplit(target)
         words = tuple(unquote(word) for word in url.path.split("/") if word)
@@ -63,9 +65,14 @@ class Panel:
                 return _json(200, self._events(int(after) if after.isdecimal() else 0))
             case "GET", ("nvml", "v1", "devices", *rest):
                 return self._nvml(rest)
+            case _, ("devices", *_) if not self._allows(authorization):
+                return _json(401, {"error": "missing or wrong token"})
             case _, ("devices", *rest):
                 return self._devices(method, rest, body, now)
         return _absent(target)
+
+    def _allows(self, authorization: str) -> bool:
+        return self._wanted is None or hmac.compare_digest(authorization.encode(), self._wanted)
 
     def _nvml(self, words: Sequence[str]) -> Answer:
         if not words:

@@ -31,6 +31,7 @@ async def _echo(request: web.Request) -> web.Response:
         "path": request.path,
         "method": request.method,
         "body": await request.text(),
+        "allowed": request.headers.get("Authorization"),
         "peer": str(id(request.transport)),
     }
     return web.json_response(said, status=201, headers={"x-mark": "1"})
@@ -114,3 +115,17 @@ def test_a_unix_url_names_socket_and_route() -> None:
     assert split_unix("unix:///run/a:b/c.sock:/targets/x:/y") == ("/run/a:b/c.sock", "/targets/x:/y")
     with pytest.raises(ValueError, match="is not unix"):
         split_unix("unix:///run/c.sock")
+
+
+def test_the_token_is_read_from_its_file_for_every_call(tmp_path: Path) -> None:
+    async def main() -> list[str | None]:
+        async with _server(tmp_path) as (_, base), _calls() as calls:
+            file, said = tmp_path / "admin.token", []
+            for content in (None, "one\n", "two\n"):
+                if content:
+                    file.write_text(content)
+                reply = await calls.call("GET", f"{base}/", token_file=str(file))
+                said.append(json.loads(reply.body)["allowed"])
+            return said
+
+    assert [None, "Bearer one", "Bearer two"] == asyncio.run(main())

@@ -30,7 +30,18 @@ def test_a_secret_is_known_by_the_name_of_its_field(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["max_tokens", "tokens", "key", "keyboard", "primary_key_count", "tokenizer", "author"]
+    "name",
+    [
+        "max_tokens",
+        "tokens",
+        "key",
+        "keyboard",
+        "primary_key_count",
+        "tokenizer",
+        "author",
+        "token_file",
+        "password-path",
+    ],
 )
 def test_an_innocent_name_keeps_its_value(name):
     assert not is_secret_name(name)

@@ -32,9 +32,9 @@ class Sight:
     temporary: Path
     _asked: dict[str, Any] = field(default_factory=dict)
 
-    def proxies(self, admin: str) -> Mapping[str, Any]:
+    def proxies(self, handle: Mapping[str, str]) -> Mapping[str, Any]:
         """What a fault proxy says of its edges."""
-        return self._once(f"http://{admin}/proxies")
+        return self._once(f"http://{handle['admin']}/proxies", handle.get("token_file"))
 
     def supervised(self, target: Target) -> Mapping[str, Any]:
         """What its supervisor says of a target at this moment."""
@@ -45,9 +45,9 @@ class Sight:
         found: Mapping[str, Any] = records.get(target["name"], {})
         return found
 
-    def _once(self, url: str) -> Mapping[str, Any]:
+    def _once(self, url: str, token_file: str | None) -> Mapping[str, Any]:
         if url not in self._asked:
-            self._asked[url] = ask(url)
+            self._asked[url] = ask(url, token_file)
         found: Mapping[str, Any] = self._asked[url]
         return found
 
@@ -100,7 +100,7 @@ def listeners(target: Target, _: Sight) -> Iterator[str]:
 def edge(target: Target, sight: Sight) -> Iterator[str]:
     """On, and without a toxic."""
     handle = target["handles"]["proxy"]
-    found = sight.proxies(handle["admin"]).get(handle["name"])
+    found = sight.proxies(handle).get(handle["name"])
     if found is None or not found["enabled"] or found["toxics"]:
         yield f"its edge is {found}"
 
@@ -117,7 +117,7 @@ def gpu(target: Target, sight: Sight) -> Iterator[str]:
     """Conditions of the GPU under it."""
     del sight
     if device := target["handles"].get("device"):
-        found = ask(f"http://{device['admin']}/devices/{device['id']}")
+        found = ask(f"http://{device['admin']}/devices/{device['id']}", device.get("token_file"))
         yield from (f"{device['id']}: condition {mark}" for mark in found.get("conditions", ["unknown: no answer"]))
 
 
@@ -177,10 +177,11 @@ _LEFT_TABLES = "SELECT relname FROM pg_class WHERE relkind = 'v' AND relnamespac
 _LEFT_SETTINGS = "SELECT name FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'"
 
 
-def ask(url: str) -> dict[str, Any]:
+def ask(url: str, token_file: str | None = None) -> dict[str, Any]:
     """A JSON object; an empty one when there is no answer."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as reply:
+        allowed = {"Authorization": f"Bearer {Path(token_file).read_text().strip()}"} if token_file else {}
+        with urllib.request.urlopen(urllib.request.Request(url, headers=allowed), timeout=2) as reply:
             found: dict[str, Any] = json.load(reply)
             return found
     except OSError:

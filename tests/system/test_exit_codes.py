@@ -31,6 +31,22 @@ def test_0_upheld_and_the_run_directory_is_whole(drill: Drill) -> None:
     assert [] == [name for name in (*FILES, *REPORTS) if not (drill.last_run() / name).stat().st_size]
 
 
+def test_what_lets_us_into_the_admin_apis_is_nowhere_in_the_evidence(drill: Drill) -> None:
+    """Only where it lies is: a fault on an edge and one on a GPU were let in by it."""
+    token = (drill.state / "stacks" / "bundled" / "admin.token").read_bytes().strip()
+    for name in ("net_latency", "gpu_throttle"):
+        began = time.time()
+        process = drill.begin_run(name)
+        drill.wait_for("fault_confirmed", process, began)
+        leases = [path.read_bytes() for path in (drill.state / "leases").iterdir()]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        written = [*leases, *(path.read_bytes() for path in drill.last_run().rglob("*") if path.is_file())]
+        assert leases
+        assert not any(token in each for each in written)
+        assert any(b"admin.token" in each for each in leases)
+
+
 def test_1_refuted_names_the_hypothesis(drill: Drill) -> None:
     done = drill.run("refuted")
     assert 1 == done.returncode, done.stderr

@@ -21,7 +21,8 @@ def record(ready=True, proxy="127.0.0.1:9"):
         ready=ready,
         weaknesses=["w"],
         supervisor=Path("/s/control.sock"),
-        proxy={"admin": proxy, "kind": "brownout"} if proxy else None,
+        proxy={"admin": proxy, "kind": "brownout", "token_file": "/s/admin.token"} if proxy else None,
+        token_file=Path("/s/admin.token"),
     )
 
 
@@ -57,8 +58,18 @@ def test_an_engine_has_all_its_handles():
         "handles": {
             "supervisor": "/s/control.sock",
             "process_group": 11,
-            "proxy": {"admin": "127.0.0.1:9", "kind": "brownout", "name": "engine-a"},
-            "device": {"admin": devices["address"], "id": "gpu-node-1-gpu0", "fidelity": "simulated device"},
+            "proxy": {
+                "admin": "127.0.0.1:9",
+                "kind": "brownout",
+                "token_file": "/s/admin.token",
+                "name": "engine-a",
+            },
+            "device": {
+                "admin": devices["address"],
+                "token_file": "/s/admin.token",
+                "id": "gpu-node-1-gpu0",
+                "fidelity": "simulated device",
+            },
         },
     }
 
@@ -93,7 +104,8 @@ def test_without_a_proxy_there_is_no_way_through_it():
 def test_a_dead_target_has_no_process_group():
     topology = load_topology()
     view = TargetView(topology.targets[0], "dead", ("lease",), (), "127.0.0.1:1", None)
-    made = inventory_record(topology, [view], ready=False, weaknesses=[], supervisor=Path("/s"), proxy=None)
+    paths = {"supervisor": Path("/s"), "token_file": Path("/t")}
+    made = inventory_record(topology, [view], ready=False, weaknesses=[], proxy=None, **paths)
     assert "process_group" not in made["targets"][0]["handles"]
     assert made["targets"][0]["holds"] == ["lease"]
 

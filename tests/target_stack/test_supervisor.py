@@ -23,7 +23,7 @@ from target_stack.fixtures import fixtures_dir, read_lines
 pytestmark = [pytest.mark.system, pytest.mark.timeout(90)]
 
 ROOT = Path(__file__).parents[2]
-PROXY = f"{sys.executable} -m chaos.proxy --host 127.0.0.1 --port {{port}}"
+PROXY = f"{sys.executable} -m chaos.proxy --host 127.0.0.1 --port {{port}} --token-file {{token_file}}"
 
 
 def eventually(look, timeout_s=15.0):
@@ -256,7 +256,8 @@ def test_the_proxy_is_started_again_with_all_its_edges(stack):
     os.kill(stack.proxy(), signal.SIGKILL)
     stack.ready(ready=False)
     stack.ready()
-    assert len(httpx.get(f"http://{admin}/proxies").json()) == len(stack.inventory()["targets"])
+    headers = {"Authorization": f"Bearer {(stack.state / 'admin.token').read_text().strip()}"}
+    assert len(httpx.get(f"http://{admin}/proxies", headers=headers).json()) == len(stack.inventory()["targets"])
     assert httpx.get(f"http://{stack.target('tools')['via']}/ping").status_code == 200
 
 
@@ -289,8 +290,20 @@ def test_an_unknown_target_cannot_be_held(stack):
     assert stack.call("POST", "/targets/engine-z/hold", {"by": "x"})[0] == 404
 
 
-def test_only_the_owner_may_use_the_control_socket(stack):
-    assert (stack.state / "control.sock").stat().st_mode & 0o777 == 0o600
+def test_only_the_owner_may_use_the_admin_apis(stack):
+    target = stack.ready().target("gateway")
+    sockets = [stack.state / "control.sock", Path(target["handles"]["admin"])]
+    assert [0o600] * 2 == [path.stat().st_mode & 0o777 for path in sockets]
+    assert [0o700] * 2 == [path.parent.stat().st_mode & 0o777 for path in sockets]
+    token_file = Path(target["handles"]["proxy"]["token_file"])
+    assert 0o600 == token_file.stat().st_mode & 0o777
+    devices = stack.target("engine-a")["handles"]["device"]
+    assert str(token_file) == devices["token_file"]
+    doors = (f"{target['handles']['proxy']['admin']}/proxies", f"{devices['admin']}/devices")
+    headers = {"Authorization": f"Bearer {token_file.read_text().strip()}"}
+    for door in doors:
+        assert httpx.get(f"http://{door}").status_code == 401
+        assert httpx.get(f"http://{door}", headers=headers).status_code == 200
 
 
 def test_a_second_supervisor_is_refused(stack):

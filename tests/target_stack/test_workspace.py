@@ -29,6 +29,18 @@ def test_the_state_folder_is_private(tmp_path):
     workspace.close()
 
 
+def test_the_token_of_the_admin_apis_is_its_owners_alone_and_new_in_every_life(tmp_path):
+    tokens = []
+    for _ in range(2):
+        workspace = open_workspace(tmp_path, None)
+        assert stat.S_IMODE(workspace.token_file.stat().st_mode) == 0o600
+        tokens.append(workspace.token_file.read_text())
+        workspace.close()
+        assert not workspace.token_file.exists()
+    assert [65, 65] == [len(token) for token in tokens]
+    assert tokens[0] != tokens[1]
+
+
 def test_two_supervisors_cannot_share_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("target_stack.workspace._LOCK_PATIENCE_S", 0.0)
     workspace = open_workspace(tmp_path, None)

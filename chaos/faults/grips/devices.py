@@ -16,7 +16,7 @@ from urllib.parse import quote
 from chaos.faults.fault import CannotInject, RevertFailed, Sighting, Undo
 from chaos.faults.grips.grip import ANSWER_S, Grip, grips_in, must_answer
 from chaos.faults.grips.marks import new_mark
-from chaos.faults.grips.replies import nobody_there, told
+from chaos.faults.grips.replies import by_hand, nobody_there, told
 from chaos.faults.grips.streams import served_model
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
@@ -38,7 +38,7 @@ View = Callable[[Answers], tuple[bool, str]]
 class Device:
     """One GPU: the device process's `host:port`, the GPU's name there, and the grip on the target that uses it.
 
-    `before` is what the fault noted of it in `prepare`.
+    `before` is what the fault noted of it in `prepare`. `token_file` lets us change its condition.
     """
 
     admin: str
@@ -46,6 +46,11 @@ class Device:
     grip: Grip
     model: str
     before: Mapping[str, Any] = field(default_factory=dict)
+    token_file: str | None = None
+
+    async def control(self, method: str, url: str, host: Host, body: Any = None) -> HttpReply:
+        """A call of a control route."""
+        return await host.http.call(method, url, body, token_file=self.token_file)
 
     @property
     def url(self) -> str:
@@ -58,7 +63,7 @@ class Device:
 
     async def conditions(self, host: Host) -> Mapping[str, Any] | None:
         """What is wrong with it, by mark; None when nobody answers."""
-        reply = await host.http.call("GET", self.url)
+        reply = await self.control("GET", self.url, host)
         return dict(json.loads(reply.body)["conditions"]) if reply.status == 200 else None
 
     async def nvml(self, host: Host) -> Answers | None:
@@ -111,7 +116,7 @@ async def prepared(kind: str, targets: tuple[Target, ...], note: Note, host: Hos
         answers = await device.nvml(host)
         if answers is None:
             raise CannotInject(f"{target.name}: nobody at {device.admin} knows the GPU {device.id}")
-        known = {"admin": device.admin, "id": device.id, "model": device.model}
+        known = {"admin": device.admin, "id": device.id, "model": device.model, "token_file": handle.get("token_file")}
         records.append({**device.grip.to_json(), **known, "before": await note(device, answers, host)})
     return {"mark": new_mark(kind), "targets": records}
 
@@ -119,13 +124,13 @@ async def prepared(kind: str, targets: tuple[Target, ...], note: Note, host: Hos
 def devices_in(undo: Undo) -> Iterator[Device]:
     """The GPUs that `prepare` stored."""
     for record, grip in zip(undo["targets"], grips_in(undo), strict=True):
-        yield Device(record["admin"], record["id"], grip, record["model"], record["before"])
+        yield Device(record["admin"], record["id"], grip, record["model"], record["before"], record.get("token_file"))
 
 
 async def put(undo: Undo, condition: Mapping[str, Any], host: Host) -> None:
     """Bring the condition about on each GPU. Raises CannotInject."""
     for device in devices_in(undo):
-        reply = await host.http.call("POST", f"{device.url}/conditions", {**condition, "mark": undo["mark"]})
+        reply = await device.control("POST", f"{device.url}/conditions", host, {**condition, "mark": undo["mark"]})
         if reply.status != 201:
             raise CannotInject(f"{device.grip.name}: the device process refused the condition: {told(reply)}")
 
@@ -137,10 +142,11 @@ async def take_away(undo: Undo, host: Host) -> None:
 
 async def _repair(device: Device, mark: str, host: Host) -> None:
     url = device.condition_url(mark)
-    reply = await host.http.call("DELETE", url)
+    reply = await device.control("DELETE", url, host)
     if reply.status not in (204, 404) and not nobody_there(reply):
+        command = by_hand(f"-X DELETE {url}", device.token_file)
         raise RevertFailed(
-            f"{device.grip.name}: GPU {device.id} keeps condition {mark}: {told(reply)}; by hand: curl -X DELETE {url}"
+            f"{device.grip.name}: GPU {device.id} keeps condition {mark}: {told(reply)}; by hand: {command}"
         )
 
 

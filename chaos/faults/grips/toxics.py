@@ -6,7 +6,6 @@ request of its own, whatever share of the others is hit.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -86,12 +85,11 @@ async def hits(grip: Grip, toxic: str, host: Host) -> int | None:
     """
     if grip.proxy is None:
         return 0
-    reply = await host.http.call("GET", f"http://{grip.proxy.admin}/brownout/hits")
-    if reply.status == 404:
+    counts = await grip.proxy.counts(host)
+    if counts is None:
         return None
-    listeners = json.loads(reply.body) if reply.status == 200 else {}
-    counts = listeners.get(grip.proxy.name, {}).get("toxics", {}).get(toxic, {})
-    return int(counts.get("requests", 0) or counts.get("connections", 0))
+    mine = counts.get(toxic, {})
+    return int(mine.get("requests", 0) or mine.get("connections", 0))
 
 
 def observing(address: str, route: str, toxic: str) -> str:

@@ -38,6 +38,19 @@ def desk():
     return Desk()
 
 
+def test_whoever_controls_the_devices_must_show_the_token_and_looking_is_free(desk):
+    guarded = Panel(desk.gpus, "t0ken")
+    for method, target in (
+        ("GET", "/devices"),
+        ("POST", "/devices/0/conditions"),
+        ("DELETE", "/devices/0/conditions/m"),
+    ):
+        for said in ("", "Bearer t0ke", "t0ken"):
+            assert guarded.answer(method, target, b"{}", 1.0, said).status == 401
+    assert guarded.answer("GET", "/devices", b"", 1.0, "Bearer t0ken").status == 200
+    assert {200} == {guarded.answer("GET", each, b"", 1.0).status for each in ("/ping", "/metrics", "/nvml/v1/devices")}
+
+
 def test_nvml_answers_in_its_own_units(desk):
     answers = desk.get("/nvml/v1/devices/0")
     assert answers["nvmlDeviceGetMemoryInfo"]["value"] == {"total": 24 << 30, "free": 24 << 30, "used": 0}
