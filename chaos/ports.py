@@ -90,10 +90,10 @@ class Need:
     """What a fault cannot do without on this machine. `how` tells a person how to get it.
 
     root: an effective user id of 0; tool: a program on the PATH; module: an importable Python module; path: a file that
-    can be opened for reading and writing (/dev/fuse).
+    can be opened for reading and writing (/dev/fuse); kernel: a part of the kernel that may be left out of it.
     """
 
-    kind: Literal["root", "tool", "module", "path"]
+    kind: Literal["root", "tool", "module", "path", "kernel"]
     name: str
     how: str
 
@@ -148,6 +148,29 @@ class Exchanged:
     took_s: float
 
 
+@dataclass(frozen=True)
+class Segments:
+    """A longer talk in small segments, as TCP at the observer's end counts it. Times in seconds.
+
+    `rtt_s` is the round trip of the handshake between the two kernels, None when there was no connection. Of our
+    segments with data: `sent`, `resent` of them (a SYN counts), `copied`: came twice as the other end says,
+    `reordered`: how often it says that they were overtaken. Of those that came: `received`, `early`: before one that
+    was sent before it. `garbled` (a wrong checksum) and `again` (all that had come before) are counted for all
+    connections that end in the observer's network at the same time.
+    """
+
+    talk: Exchanged
+    rtt_s: float | None = None
+    sent: int = 0
+    resent: int = 0
+    copied: int = 0
+    reordered: int = 0
+    received: int = 0
+    early: int = 0
+    garbled: int = 0
+    again: int = 0
+
+
 class Network(Protocol):
     """TCP as an outside observer. Addresses are `host:port`."""
 
@@ -163,6 +186,10 @@ class Network(Protocol):
 
     async def exchange(self, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
         """Ask on one connection, again and again, until `size` bytes and more have gone each way."""
+        ...
+
+    async def segments(self, address: str, wire: Wire, size: int, timeout_s: float) -> Segments:
+        """The same in segments of a few hundred bytes, with what TCP counts. Asks nothing when `size` is 0."""
         ...
 
 

@@ -6,7 +6,10 @@ import importlib.util
 import os
 import shutil
 
+from chaos.adapters import kernel
 from chaos.ports import Need
+
+_KERNEL = {"nfnetlink_queue": kernel.packet_queues}
 
 
 def has(need: Need) -> bool:
@@ -20,3 +23,5 @@ def has(need: Need) -> bool:
             return importlib.util.find_spec(need.name) is not None
         case "path":
             return os.access(need.name, os.R_OK | os.W_OK)
+        case "kernel":
+            return _KERNEL[need.name]()

@@ -36,6 +36,12 @@ from chaos.faults.net_timeout import NetTimeout
 from chaos.faults.node_drain import NodeDrain
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
+from chaos.faults.packet_corrupt import PacketCorrupt
+from chaos.faults.packet_delay import PacketDelay
+from chaos.faults.packet_duplicate import PacketDuplicate
+from chaos.faults.packet_loss import PacketLoss
+from chaos.faults.packet_rate import PacketRate
+from chaos.faults.packet_reorder import PacketReorder
 from chaos.faults.process_crash_loop import ProcessCrashLoop
 from chaos.faults.process_exit_zero import ProcessExitZero
 from chaos.faults.process_kill import ProcessKill
@@ -94,6 +100,12 @@ FAULTS: tuple[type[Fault], ...] = (
     NodeDrain,
     NodeLoss,
     Noop,
+    PacketCorrupt,
+    PacketDelay,
+    PacketDuplicate,
+    PacketLoss,
+    PacketRate,
+    PacketReorder,
     ProcessCrashLoop,
     ProcessExitZero,
     ProcessKill,

@@ -16,8 +16,8 @@ from chaos.saboteurs.life import NotPrograms, detached
 
 
 def programs() -> tuple[str, ...]:
-    """All there are: the modules beside this one."""
-    names = (module.name for module in pkgutil.iter_modules(chaos.saboteurs.__path__))
+    """All there are: the modules beside this one; folders hold parts of them."""
+    names = (module.name for module in pkgutil.iter_modules(chaos.saboteurs.__path__) if not module.ispkg)
     return tuple(name for name in names if name not in NotPrograms)
 
 

@@ -16,12 +16,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from chaos.inventory import Target
-from chaos.ports import ConnectResult, Exchanged, Host, HttpReply, Wire
+from chaos.ports import ConnectResult, Exchanged, Host, HttpReply, Segments, Wire
 from chaos.testing.cgroups import FakeGroups
 from chaos.testing.clock import VirtualClock
 from chaos.testing.devices import FakeDevices
 from chaos.testing.files import InMemoryFiles
 from chaos.testing.kernel import FakeKernel
+from chaos.testing.links import FakeLinks
 from chaos.testing.postgres import FakePostgres
 from chaos.testing.programs import FakePrograms
 from chaos.testing.recording import Recording
@@ -37,11 +38,12 @@ _FATAL = ("timeout", "reset_peer")
 class InMemoryNetwork:
     """The `Network` port: an address is a target's own or a listener of the fault proxy; all others refuse."""
 
-    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy, kernel: FakeKernel) -> None:
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy, kernel: FakeKernel, links: FakeLinks) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
         self._proxy = proxy
         self._kernel = kernel
+        self._links = links
 
     async def connect(self, address: str, timeout_s: float) -> ConnectResult:
         """A frozen process still accepts: the kernel does it."""
@@ -87,6 +89,15 @@ class InMemoryNetwork:
         if ended:
             return Exchanged(ended, 0, needs_s)
         return Exchanged("whole", size, needs_s) if needs_s <= timeout_s else Exchanged("silent", 0, timeout_s)
+
+    async def segments(self, address: str, wire: Wire, size: int, timeout_s: float) -> Segments:
+        """A talk over the links before a target's own port."""
+        if await self.connect(address, timeout_s) != "accepted":
+            return Segments(Exchanged("none", 0, 0.0))
+        plain = await self.exchange(address, wire, size, timeout_s) if size else Exchanged("none", 0, 0.0)
+        seen = self._links.talk(address, plain, size, ROUND_TRIP_S)
+        await asyncio.sleep(max(0.0, seen.talk.took_s - plain.took_s))
+        return seen
 
 
 def _ended(listener: FakeListener, size: int) -> Literal["silent", "broken"] | None:
@@ -172,7 +183,8 @@ class InMemoryHost:
         self.kernel = FakeKernel(self.processes, self.programs, self.clock)
         self.groups = FakeGroups(self.processes)
         self.files.show(self.kernel, self.groups)
-        network = InMemoryNetwork(self.supervisor, self.proxy, self.kernel)
+        self.links = FakeLinks(self.programs)
+        network = InMemoryNetwork(self.supervisor, self.proxy, self.kernel, self.links)
         self._recording = Recording(
             Host(
                 self.clock,

@@ -33,7 +33,7 @@ class FakePrograms:
         return await self.run(words, timeout_s=timeout_s)
 
     async def run(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
-        """The answer with the longest fitting beginning."""
+        """What the tool says, or the answer with the longest fitting beginning."""
         del timeout_s
         await asyncio.sleep(0)
         if words[0] in self.tools:

@@ -32,6 +32,7 @@ from chaos.ports import (
     Redis,
     RedisReply,
     Rows,
+    Segments,
     Wire,
 )
 
@@ -189,6 +190,10 @@ class _RecordedNetwork:
     async def exchange(self, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
         what = f"exchange {size} bytes with {address}"
         return await self.recording.wait(what, lambda: self.inner.exchange(address, wire, size, timeout_s))
+
+    async def segments(self, address: str, wire: Wire, size: int, timeout_s: float) -> Segments:
+        what = f"exchange {size} bytes in small segments with {address}"
+        return await self.recording.wait(what, lambda: self.inner.segments(address, wire, size, timeout_s))
 
 
 @dataclass(frozen=True)

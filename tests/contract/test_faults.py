@@ -36,6 +36,12 @@ from chaos.faults.net_timeout import NetTimeout
 from chaos.faults.node_drain import NodeDrain
 from chaos.faults.node_loss import NodeLoss
 from chaos.faults.noop import Noop
+from chaos.faults.packet_corrupt import PacketCorrupt
+from chaos.faults.packet_delay import PacketDelay
+from chaos.faults.packet_duplicate import PacketDuplicate
+from chaos.faults.packet_loss import PacketLoss
+from chaos.faults.packet_rate import PacketRate
+from chaos.faults.packet_reorder import PacketReorder
 from chaos.faults.process_crash_loop import ProcessCrashLoop
 from chaos.faults.process_exit_zero import ProcessExitZero
 from chaos.faults.process_kill import ProcessKill
@@ -80,6 +86,16 @@ EDGES: tuple[Fault, ...] = (
     NetSlicer(piece=Size(1400), variation=Size(700), pause=Duration(0.005)),
     NetTimeout(),
     NetTimeout(close_after=Duration(0.1), direction="upstream"),
+)
+PACKETS: tuple[Fault, ...] = (
+    PacketCorrupt(),
+    PacketDelay(delay=Duration(0.05)),
+    PacketDelay(delay=Duration(0.3), jitter=Duration(0.3), direction="upstream"),
+    PacketDuplicate(share=Ratio(0.5)),
+    PacketLoss(),
+    PacketLoss(share=Ratio(0.2), burst=4, direction="downstream"),
+    PacketRate(rate=Size(50_000)),
+    PacketReorder(by=1),
 )
 STORES: tuple[Fault, ...] = (
     VectorStoreEmpty(),
@@ -127,6 +143,7 @@ EXAMPLES: tuple[Fault, ...] = (
     NetLatency(latency=Duration(0.4), jitter=Duration(0.4), direction="upstream"),
     NetDown(),
     *EDGES,
+    *PACKETS,
     HttpBody(),
     HttpBody(body="html", path="/v1/"),
     HttpBody(body="broken_json", share=Ratio(0.1), trace="0af7651916cd43dd8448eb211c80319c"),
@@ -224,6 +241,7 @@ def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_
         NetLatency(latency=Duration(0.15)),
         NetDown(),
         *EDGES,
+        *PACKETS,
     ],
     ids=repr,
 )

@@ -15,3 +15,6 @@ def tool(name: str, package: str | None = None) -> Need:
 def module(name: str, extra: str) -> Need:
     """A Python module that an extra of ours brings."""
     return Need("module", name, f"pip install 'brownout[{extra}]'")
+
+
+PACKET_QUEUES = Need("kernel", "nfnetlink_queue", "use a kernel built with CONFIG_NETFILTER_NETLINK_QUEUE")
