@@ -43,8 +43,9 @@ def test_a_drop_is_these_bytes() -> None:
 
 
 def test_a_packet_that_goes_on_changed_has_its_mark_and_its_bytes_padded() -> None:
-    wanted = "30000000 0103 0100 00000000 00000000 00 00 0007 0c00 0200 00000004 0000002a 0800 0300 00100000 0700 0a00 61626300"
-    assert bytes.fromhex(wanted) == messages.verdict(7, 42, messages.REPEAT, 0x100000, b"abc")
+    head = "30000000 0103 0100 00000000 00000000 00 00 0007"
+    body = "0c00 0200 00000004 0000002a 0800 0300 00100000 0700 0a00 61626300"
+    assert bytes.fromhex(head + body) == messages.verdict(7, 42, messages.REPEAT, 0x100000, b"abc")
 
 
 @given(
