@@ -16,6 +16,7 @@ from target_stack.cache.server import NoValkey
 from target_stack.children import NurseryGone
 from target_stack.config import BadTopology, load_topology, with_chosen_embedder
 from target_stack.control import SocketPathTooLong
+from target_stack.disks import separate
 from target_stack.nursery import open_nursery
 from target_stack.port_numbers import NoFreePort
 from target_stack.process import end_with_parent, set_title
@@ -64,6 +65,8 @@ def run(order: Order, state_dir: Path) -> None:
     """Run until asked to stop, and leave nothing but logs. Raises what `_TROUBLE` lists."""
     workspace = open_workspace(state_dir.absolute(), order.account)
     try:
+        for disk in order.disks if separate() else ():
+            workspace.add_disk(*disk)
         nursery, line = open_nursery()
         try:
             set_title("supervisor")

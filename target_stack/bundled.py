@@ -52,6 +52,12 @@ class Order:
     proxy_at: str | None = None
 
     @property
+    def disks(self) -> list[tuple[str, int, Account | None]]:
+        """Which parts shall have one, of how many MiB, and whose it is: our own services run as we do."""
+        sizes = [(each, each.disk_mib) for each in self.topology.targets if each.disk_mib]
+        return [(each.name, mib, self.account if each.wire != "http" else None) for each, mib in sizes]
+
+    @property
     def proxy(self) -> str | None:
         """The command line of the process in the proxy's seat."""
         if self.proxy_at is None:
@@ -77,7 +83,7 @@ class Builder:
             target,
             listen=listen,
             address=self.book.for_clients(),
-            data_dir=str(self.workspace.folder(target.name)),
+            data_dir=str(self.workspace.data(target.name)),
             secret=self.secret,
             devices_dir=str(self.workspace.devices),
         )
@@ -92,7 +98,8 @@ class Builder:
         log, account = self.workspace.log(target.name), self.order.account
         match target.component:
             case "postgres":
-                cluster = Cluster(self._reachable(find_installation()), self.workspace.folder(target.name, account))
+                data = self.workspace.data(target.name, account)
+                cluster = Cluster(self._reachable(find_installation()), data, self.workspace.folder(target.name))
                 caches = cache_folder(os.environ)
                 return Postgres(target.name, cluster, account, self.children, self._vectors, caches, log)
             case "valkey":

@@ -16,7 +16,7 @@ from target_stack.tools.permissions import agent_token, with_token_hashes
 
 ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool", "agent", "device")
 COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools", "agent", "device")
-_TARGET_KEYS = ("name", "role", "node", "component", "settings")
+_TARGET_KEYS = ("name", "role", "node", "component", "settings", "disk_mib")
 _WIRES = {"postgres": "postgres", "valkey": "redis"}
 _TOPOLOGY_KEYS = ("version", "name", "profile", "targets")
 
@@ -27,13 +27,16 @@ class BadTopology(ValueError):
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """One part of the stack as the file describes it."""
+    """One part of the stack as the file describes it. `disk_mib` is the size of the disk for its data, where the stack
+    may have disks of its own.
+    """
 
     name: str
     role: str
     node: str | None
     component: str
     settings: Mapping[str, Any]
+    disk_mib: int | None = None
 
     @property
     def wire(self) -> str:
@@ -70,6 +73,12 @@ def _one_of(value: Any, known: tuple[str, ...], where: str) -> str:
     return str(value)
 
 
+def _size(value: Any, where: str) -> int | None:
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise BadTopology(f"{where}: {value!r} is no whole number of MiB")
+    return value
+
+
 def _target(record: Any, where: str) -> TargetSpec:
     known = _checked_keys(record, _TARGET_KEYS, where)
     if not isinstance(known.get("name"), str):
@@ -81,6 +90,7 @@ def _target(record: Any, where: str) -> TargetSpec:
         node=known.get("node"),
         component=_one_of(known.get("component"), COMPONENTS, f"{where}: component"),
         settings=dict(known.get("settings") or {}),
+        disk_mib=_size(known.get("disk_mib"), f"{where}: disk_mib"),
     )
 
 

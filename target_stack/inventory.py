@@ -17,7 +17,7 @@ _WITH_EVENTS = ("gateway", "device", "agent")
 class TargetView:
     """All that the record tells of one target now. `pids` are its processes, parent first; `address` is `host:port`;
     `admin` is the socket for the operators of a gateway; `last_exit` how its last process ended, as a status or the
-    negative number of a signal.
+    negative number of a signal; `data` where its data is, when that is on a disk of its own.
     """
 
     spec: TargetSpec
@@ -30,6 +30,7 @@ class TargetView:
     burdens: Sequence[str] = ()
     last_exit: int | None = None
     starts: int = 0
+    data: Mapping[str, Any] | None = None
 
 
 def _target_record(
@@ -41,6 +42,8 @@ def _target_record(
         handles["process_group"] = view.pids[0]
     if view.admin:
         handles["admin"] = view.admin
+    if view.data:
+        handles["data"] = dict(view.data)
     if proxy:
         handles["proxy"] = {**proxy, "name": view.spec.name}
     if devices and (device := device_of(view.spec)):

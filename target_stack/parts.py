@@ -154,7 +154,10 @@ class Postgres:
         try:
             async with asyncio.timeout(_FILL_TIMEOUT_S):
                 await fill(address, read_documents(), self.vectors)
-                return await finds_itself(address)
+                found = await finds_itself(address)
+                if found:
+                    self.cluster.leave_word()
+                return found
         except (psycopg.Error, aiohttp.ClientError, OSError, TimeoutError):
             return False
 

@@ -115,7 +115,8 @@ class Supervisor:
         direct, via = self._book.direct(name), self._book.via(name)
         burdens = tuple(each.by for each in life.burdens)
         past = seat.last_exit, life.incarnation
-        return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin, burdens, *past)
+        data = self._workspace.data_record(name)
+        return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin, burdens, *past, data)
 
     def _target(self, name: str) -> Seat:
         if all(target.name != name for target in self._topology.targets):

@@ -15,14 +15,17 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from target_stack.disks import MIB, attach, detach
 from target_stack.process import Account
 from target_stack.vector_store.accounts import can_reach
 from target_stack.vector_store.cluster import drop_shared_memory
 
 _PREFIX = "brownout-"
+_DISK = "disk"
 _LOCK_PATIENCE_S = 2.0
 
 
@@ -32,11 +35,14 @@ class Occupied(Exception):
 
 @dataclass(frozen=True)
 class Workspace:
-    """An open state folder with its scratch folder. `lock` is a file descriptor."""
+    """An open state folder with its scratch folder. `lock` is a file descriptor; `disks` are the sizes in MiB of those
+    that were attached, by part.
+    """
 
     state: Path
     scratch: Path
     lock: int
+    disks: dict[str, int] = field(default_factory=dict)
 
     @property
     def control_socket(self) -> Path:
@@ -74,8 +80,28 @@ class Workspace:
             os.chown(path, account.uid, account.gid)
         return path
 
+    def add_disk(self, name: str, size_mib: int, account: Account | None) -> None:
+        """Give a part a disk of this size for its data. Raises OSError."""
+        place = self.folder(name, account) / _DISK
+        place.mkdir(mode=0o700)
+        attach(place, size_mib, account)
+        self.disks[name] = size_mib
+
+    def data(self, name: str, account: Account | None = None) -> Path:
+        """Where a part keeps its data: on its disk, or where it has none in its folder."""
+        folder = self.folder(name, account)
+        return folder / _DISK if name in self.disks else folder
+
+    def data_record(self, name: str) -> dict[str, Any] | None:
+        """For the inventory: where others find the data of a part that has a disk, and how much that holds."""
+        if name not in self.disks:
+            return None
+        return {"folder": f"/proc/{os.getpid()}/root{self.data(name)}", "limit_bytes": self.disks[name] * MIB}
+
     def close(self) -> None:
         """Remove all but the logs, and let the next supervisor in."""
+        for name in self.disks:
+            detach(self.data(name))
         _remove_tree(self.scratch)
         _remove_tree(self.devices)
         _forget(self.state)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.cpu_pressure import CpuPressure
+from chaos.faults.disk_full import DiskFull
 from chaos.faults.fault import Fault
 from chaos.faults.fd_exhaustion import FdExhaustion
 from chaos.faults.gpu_contention import GpuContention
@@ -73,6 +74,7 @@ FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
     ConfigDrift,
     CpuPressure,
+    DiskFull,
     FdExhaustion,
     GpuContention,
     GpuEcc,

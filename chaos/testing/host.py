@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from chaos.inventory import Target
@@ -203,14 +204,16 @@ class InMemoryHost:
         self, name: str, role: str = "engine", *, node: str | None = None, wire: str = "http", processes: int = 1
     ) -> Target:
         """Start a target with a proxy listener before it and a GPU below it."""
-        number = len(self.supervisor.targets) + 1
+        number, data = len(self.supervisor.targets) + 1, f"/data/{name}"
         address, via = f"127.0.0.1:{41000 + number}", f"127.0.0.1:{42000 + number}"
         handles = {
             "supervisor": self.supervisor.socket,
             "proxy": {"admin": self.proxy.admin, "name": name, "token_file": KEY_FILE},
+            "data": {"folder": data, "limit_bytes": 16 << 20},
             "device": {"admin": self.devices.admin, "id": self.devices.add(name), "token_file": KEY_FILE},
         }
         self.proxy.add(name, listen=via, upstream=address)
+        self.files.full[Path(data)] = lambda: any(data in each["folders"] for each in self.programs.at_work("disk"))
         return self.supervisor.add(Target(name, role, node, (), address, via, wire=wire, handles=handles), processes)
 
     def add_gateway(self, name: str = "gateway") -> Target:

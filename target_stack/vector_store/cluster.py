@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 _IPC_RMID = 0
+_PID_FILE = "postmaster.pid"
 _SHM_LINE, _SHM_ID_FIELD = 6, 1
 """`postmaster.pid`, line 7: key and id of the segment (PostgreSQL source, miscadmin.h, LOCK_FILE_LINE_SHMEM_KEY)."""
 
@@ -32,10 +34,13 @@ def find_installation() -> Path:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One data folder and the binaries that serve it."""
+    """One data folder and the binaries that serve it. `beside` is a folder that outlives a kill of the whole stack, as
+    the data on a disk of our own does not.
+    """
 
     installation: Path
     data: Path
+    beside: Path | None = None
 
     def is_made(self) -> bool:
         """Whether initdb has finished here."""
@@ -44,6 +49,11 @@ class Cluster:
     def mark_made(self) -> None:
         """Remember that initdb has finished."""
         (self.data / "brownout.made").touch()
+
+    def leave_word(self) -> None:
+        """Once it serves: what the next stack must know to drop the segment, where a kill would take it away."""
+        if self.beside and self.beside != self.data:
+            shutil.copyfile(self.data / _PID_FILE, self.beside / _PID_FILE)
 
     def initdb(self) -> list[str]:
         """The command that fills the data folder: no password on loopback, no sync, since a crash here starts anew."""
@@ -71,7 +81,7 @@ class Cluster:
 def drop_shared_memory(data: Path) -> bool:
     """Remove the segment that a killed server of this folder left; whether there was one. The server must be gone."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        lines = (data / "postmaster.pid").read_text("ascii").splitlines()
+        lines = (data / _PID_FILE).read_text("ascii").splitlines()
         identifier = int(lines[_SHM_LINE].split()[_SHM_ID_FIELD])
         return bool(ctypes.CDLL(None).shmctl(identifier, _IPC_RMID, None) == 0)
     return False

@@ -8,6 +8,7 @@ from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.catalog import FAULTS, by_kind
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.cpu_pressure import CpuPressure
+from chaos.faults.disk_full import DiskFull
 from chaos.faults.fault import Fault
 from chaos.faults.fd_exhaustion import FdExhaustion
 from chaos.faults.gpu_contention import GpuContention
@@ -109,6 +110,7 @@ RESOURCES: tuple[Fault, ...] = (
     CpuPressure(),
     CpuPressure(share=Ratio(0.99), by="cgroup"),
     CpuPressure(share=Ratio(0.3), by="hog"),
+    DiskFull(),
     FdExhaustion(),
     MemoryPressure(),
     MemoryPressure(room=Size(4 << 20), by="cgroup"),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from itertools import chain
 
@@ -34,8 +35,10 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     ),
     "a limit of a process": ("fd_exhaustion",),
     "a group that processes are moved into": ("cpu_pressure", "memory_pressure"),
+    "a saboteur": ("disk_full",),
     "two names of a table": ("vector_store_empty",),
     "a setting of a database": ("vector_store_read_only", "vector_store_slow"),
 }
-FIRST = tuple(faults[0] for faults in BY_UNDO.values())
-ALL = tuple(chain.from_iterable(BY_UNDO.values()))
+ONLY_ROOT = ("disk_full",)
+ALL = tuple(name for name in chain.from_iterable(BY_UNDO.values()) if name not in ONLY_ROOT or os.geteuid() == 0)
+FIRST = tuple(faults[0] for faults in BY_UNDO.values() if faults[0] in ALL)

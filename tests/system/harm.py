@@ -92,6 +92,12 @@ def limits(target: Target, _: Sight) -> Iterator[str]:
                 yield f"process {pid} may open no file"
 
 
+def room(target: Target, _: Sight) -> Iterator[str]:
+    """On the disk of its data, where it has one of its own."""
+    if (data := target["handles"].get("data")) and os.statvfs(data["folder"]).f_bavail == 0:
+        yield f"no room in {data['folder']}"
+
+
 def listeners(target: Target, _: Sight) -> Iterator[str]:
     """Its own address and the one through the proxy."""
     yield from (f"{name} {target[name]} refuses" for name in ("address", "via") if not accepts(target[name]))
@@ -161,6 +167,7 @@ def cache(target: Target, _: Sight) -> Iterator[str]:
 OF_TARGETS: tuple[Callable[[Target, Sight], Iterator[str]], ...] = (
     processes,
     limits,
+    room,
     listeners,
     edge,
     marks,

@@ -56,6 +56,10 @@ def test_the_fallback_engine_is_faster_in_every_cost():
         (file([*MINIMAL, {"name": "x", "rle": "engine"}]), "target 6: unknown key 'rle'; did you mean 'role'?"),
         (file([*MINIMAL, {"role": "engine"}]), "target 6: a target needs a name"),
         (file([*MINIMAL, {"name": "x", "role": "king"}]), "target x: role: 'king' is none of"),
+        (
+            file([*MINIMAL, {"name": "x", "role": "agent", "component": "agent", "disk_mib": "16MB"}]),
+            "x: disk_mib: '16MB'",
+        ),
         (file([*MINIMAL, MINIMAL[1]]), "two targets are named 'e1'"),
         (file([*MINIMAL, *CACHES]), "at most one target of role cache"),
         (file(MINIMAL[1:]), "exactly one target of role gateway"),

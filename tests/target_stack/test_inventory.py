@@ -116,3 +116,12 @@ def test_the_file_is_replaced_whole_and_nothing_else_stays(tmp_path):
     write_atomic(path, {"n": 2})
     assert json.loads(path.read_text()) == {"n": 2}
     assert [p.name for p in tmp_path.iterdir()] == ["inventory.json"]
+
+
+def test_whose_data_is_on_a_disk_of_its_own_says_where():
+    topology = load_topology()
+    data = {"folder": "/proc/7/root/d", "limit_bytes": 1 << 20}
+    view = TargetView(topology.targets[0], "ready", (), (), "127.0.0.1:1", None, data=data)
+    found = inventory_record(topology, [view], ready=True, weaknesses=[], supervisor=Path("/s"), proxy=None)
+    assert found["targets"][0]["handles"]["data"] == data
+    assert all("data" not in target["handles"] for target in record()["targets"])

@@ -172,6 +172,17 @@ def test_every_target_serves_and_shows_its_grips(stack):
     assert len(stack.target("engine-a")["pids"]) == 2
 
 
+def test_where_root_started_it_data_is_on_disks_of_its_own_that_nobody_else_sees(stack):
+    disks = {target["name"]: target["handles"].get("data") for target in stack.inventory()["targets"]}
+    if os.geteuid() != 0:
+        assert set(disks.values()) == {None}
+        return
+    assert {name for name, data in disks.items() if data} == {"vector-store", "agent"}
+    size = os.statvfs(disks["vector-store"]["folder"])
+    assert size.f_blocks * size.f_frsize == disks["vector-store"]["limit_bytes"]
+    assert "brownout tmpfs" not in Path("/proc/mounts").read_text()
+
+
 def test_an_answer_over_retrieval_holds_the_right_fact(stack):
     questions = list(read_lines(fixtures_dir() / "prompts" / "product-questions.jsonl"))
     for record in random.Random(1).sample(questions, 8):
