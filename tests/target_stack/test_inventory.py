@@ -120,7 +120,7 @@ def test_the_file_is_replaced_whole_and_nothing_else_stays(tmp_path):
 
 def test_whose_data_is_on_a_disk_of_its_own_says_where():
     topology = load_topology()
-    data = {"folder": "/proc/7/root/d", "limit_bytes": 1 << 20}
+    data = {"folder": "/s/data", "limit_bytes": 1 << 20}
     view = TargetView(topology.targets[0], "ready", (), (), "127.0.0.1:1", None, data=data)
     found = inventory_record(topology, [view], ready=True, weaknesses=[], supervisor=Path("/s"), proxy=None)
     assert found["targets"][0]["handles"]["data"] == data
