@@ -122,6 +122,8 @@ def test_whose_data_is_on_a_disk_of_its_own_says_where():
     topology = load_topology()
     data = {"folder": "/s/data", "limit_bytes": 1 << 20}
     view = TargetView(topology.targets[0], "ready", (), (), "127.0.0.1:1", None, data=data)
-    found = inventory_record(topology, [view], ready=True, weaknesses=[], supervisor=Path("/s"), proxy=None)
+    found = inventory_record(
+        topology, [view], ready=True, weaknesses=[], supervisor=Path("/s"), proxy=None, token_file=Path("/t")
+    )
     assert found["targets"][0]["handles"]["data"] == data
     assert all("data" not in target["handles"] for target in record()["targets"])
