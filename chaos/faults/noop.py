@@ -50,8 +50,10 @@ class Noop:
         return Sighting(seen, f"marker {undo['marker']} is {'there' if seen else 'absent'}")
 
     async def revert(self, undo: Undo, host: Host) -> None:
-        """Remove the marker."""
-        host.files.remove(Path(undo["marker"]))
+        """Remove the marker, and what is left of one whose writing was cut off."""
+        marker = Path(undo["marker"])
+        host.files.remove(marker)
+        host.files.sweep(marker.parent, marker.name)
 
     async def confirm_gone(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> Sighting:
         """The marker is absent."""

@@ -17,6 +17,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from chaos.faults.fault import Fault, Sighting, Undo
 from chaos.faults.grips.bare import bare
@@ -123,8 +124,10 @@ class _FaultCheck:
         cut = Recording(self.host, cut_at=cut_at, cut_after_effect=after_effect)
         with contextlib.suppress(asyncio.CancelledError, BaseExceptionGroup):
             await self.fault.inject(self.targets, undo, cut.host)
-        await heir.revert(undo, self.host)
+        reverting = Recording(self.host)
+        await heir.revert(undo, reverting.host)
         where = f"inject() died {'after' if after_effect else 'before'} call {cut_at} ({cut.log[-1].what})"
+        _demand(_swept(cut.torn, reverting), f"revert() sweeps the drafts of a file in whose writing {where}")
         gone = await self._patiently(lambda: heir.confirm_gone((), undo, self.host))
         _demand(gone.seen, f"confirm_gone() without settings and targets is true when {where}: {gone.what}")
         await self._is_gone(undo, f"when {where} and revert() followed")
@@ -141,6 +144,13 @@ class _FaultCheck:
 
     async def _patiently(self, look: Callable[[], Awaitable[Sighting]]) -> Sighting:
         return await look_until_seen(look, self.host.clock, within_s=self.within_s)
+
+
+def _swept(torn: Path | None, reverting: Recording) -> bool:
+    """Whether the draft that a killed writer leaves of a file was removed (`Files.sweep`)."""
+    return torn is None or any(
+        torn.parent == folder and torn.name.startswith(prefix) for folder, prefix in reverting.swept
+    )
 
 
 def _demand(kept: object, promise: str) -> None:

@@ -53,12 +53,18 @@ class Deed:
 
 @dataclass
 class Recording:
-    """The log of a host and the place where its user dies. `host` is the wrapped host to hand out."""
+    """The log of a host and the place where its user dies. `host` is the wrapped host to hand out.
+
+    `torn` is the file whose writing was cut off, `swept` the folders and beginnings of names of which drafts were
+    removed.
+    """
 
     inner: Host
     log: list[Deed] = field(default_factory=list)
     cut_at: int | None = None
     cut_after_effect: bool = False
+    torn: Path | None = None
+    swept: list[tuple[Path, str]] = field(default_factory=list)
     _calls: int = 0
     _cut: bool = False
 
@@ -263,7 +269,10 @@ class _RecordedFiles:
         return self.recording.do(f"read {path}", lambda: self.inner.read(path))
 
     def write_atomic(self, path: Path, text: str) -> None:
+        torn = self.recording.torn
+        self.recording.torn = torn or path
         self.recording.do(f"write {path}", lambda: self.inner.write_atomic(path, text), changes=True)
+        self.recording.torn = torn
 
     def remove(self, path: Path) -> None:
         self.recording.do(f"remove {path}", lambda: self.inner.remove(path), changes=True)
@@ -272,6 +281,7 @@ class _RecordedFiles:
         return self.recording.do(f"names {folder}", lambda: self.inner.names(folder))
 
     def sweep(self, folder: Path, prefix: str) -> None:
+        self.recording.swept.append((folder, prefix))
         self.recording.do(f"sweep {folder} {prefix}", lambda: self.inner.sweep(folder, prefix), changes=True)
 
     def write_through(self, path: Path, text: str) -> None:

@@ -20,12 +20,13 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "system"), str(HERE.parent / "spec")]
 
 from agent import AGENT
-from breaking import KILLS, SIGNALS
+from breaking import SIGNALS
 from clone import CLONE
 from drill import ROOT
 from edges import ABORT
 from fidelity import FIDELITY
 from judging import CONTROL, WEAKNESSES, injection, missions
+from kills import KILLS
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
 from policies import POLICIES
 from quick import CHECK_SPEED, MUTATIONS, PLAN_BYTES, READY

@@ -36,9 +36,18 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a limit of a process": ("fd_exhaustion",),
     "a group that processes are moved into": ("cpu_pressure", "memory_pressure"),
     "a saboteur": ("disk_full",),
-    "two names of a table": ("vector_store_empty",),
-    "a setting of a database": ("vector_store_read_only", "vector_store_slow"),
+    "two names of a table": (
+        *("vector_store_empty", "vector_store_partial", "vector_store_slow", "vector_store_stale"),
+        "vector_store_unready",
+    ),
+    "a setting of a database": ("vector_store_read_only",),
+    "entries in another database of a cache": ("cache_flush",),
+    "a release of a gateway": ("release_canary",),
 }
+EXCUSED: Mapping[str, str] = {
+    "stream_truncate_tool_call": "the bundled engines make no tool calls; its undo is that of the other stream faults",
+}
+"""Kinds that cannot be injected on the bundled stack, and why."""
 ONLY_ROOT = ("disk_full",)
 ALL = tuple(name for name in chain.from_iterable(BY_UNDO.values()) if name not in ONLY_ROOT or os.geteuid() == 0)
 FIRST = tuple(faults[0] for faults in BY_UNDO.values() if faults[0] in ALL)

@@ -62,6 +62,13 @@ class Sticky(_Base):
         return
 
 
+class Untidy(_Base):
+    """Forgets that its own writing may be cut off."""
+
+    async def revert(self, undo, host):
+        host.files.remove(Path(undo["marker"]))
+
+
 class Meddling(_Base):
     async def confirm(self, targets, undo, host):
         host.files.write_atomic(MARKER, "")
@@ -76,6 +83,10 @@ class Forgetful(_Base):
         host.files.write_atomic(MARKER, "")
         await host.clock.sleep_until(host.clock.now() + 1)
         host.files.remove(MARKER)
+
+    async def revert(self, undo, host):
+        await super().revert(undo, host)
+        host.files.sweep(MARKER.parent, MARKER.name)
 
     async def confirm_gone(self, targets, undo, host):
         gone = await super().confirm_gone(targets, undo, host)
@@ -101,6 +112,7 @@ class Attached(_Base):
         (Hasty(), "prepare() changes nothing"),
         (Tupled(), "undo survives a round trip through JSON"),
         (Sticky(), "confirm_gone() is true after revert()"),
+        (Untidy(), "revert() sweeps the drafts of a file in whose writing inject() died before call 1"),
         (Meddling(), "confirm() changes nothing"),
         (Forgetful(), "inject() died after call 2 (write /tmp/brownout-test)"),
     ],
