@@ -12,6 +12,7 @@ import json
 import signal
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from drill import Drill, until_whole
 from harm import process_state
@@ -57,14 +58,17 @@ class Outsider:
     def __init__(self, drill: Drill) -> None:
         """Of the stack that is up."""
         targets = drill.inventory()["targets"]
-        (admin,) = {target["handles"]["proxy"]["admin"] for target in targets}
+        ((admin, token_file),) = {(edge["admin"], edge["token_file"]) for edge in (t["handles"]["proxy"] for t in targets)}
+            (t["handles"]["proxy"]["admin"], t["handles"]["proxy"]["token_file"]) for t in targets
+        }
+        self._allowed = {"Authorization": f"Bearer {Path(token_file).read_text().strip()}"}
         self._pids = [pid for target in targets for pid in target["pids"]]
         self._line = http.client.HTTPConnection(admin, timeout=5)
         self._line.connect()
 
     def in_force(self) -> list[str]:
         """Every harm that there is now."""
-        self._line.request("GET", "/proxies")
+        self._line.request("GET", "/proxies", headers=self._allowed)
         edges = json.loads(self._line.getresponse().read()).values()
         toxics = [f"{edge['name']}: {toxic['name']}" for edge in edges for toxic in edge["toxics"]]
         return toxics + [f"{pid} is stopped" for pid in self._pids if process_state(pid) == "T"]

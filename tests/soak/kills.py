@@ -32,7 +32,7 @@ from chaos.spec.model import Experiment
 from chaos.wiring import planned, read_experiment
 
 ROUNDS = 100
-WHOLE_WITHIN_S, PATIENCE_S = 2.0, 10.0
+WHOLE_WITHIN_S, PATIENCE_S = 2.0, 30.0
 WATCHDOG_LEAVES_WITHIN_S = 5.0
 STEP_WITHIN_S = 30.0
 A_STEP_S = 0.05
