@@ -58,9 +58,8 @@ class Outsider:
     def __init__(self, drill: Drill) -> None:
         """Of the stack that is up."""
         targets = drill.inventory()["targets"]
-        ((admin, token_file),) = {(edge["admin"], edge["token_file"]) for edge in (t["handles"]["proxy"] for t in targets)}
-            (t["handles"]["proxy"]["admin"], t["handles"]["proxy"]["token_file"]) for t in targets
-        }
+        edges = [target["handles"]["proxy"] for target in targets]
+        ((admin, token_file),) = {(edge["admin"], edge["token_file"]) for edge in edges}
         self._allowed = {"Authorization": f"Bearer {Path(token_file).read_text().strip()}"}
         self._pids = [pid for target in targets for pid in target["pids"]]
         self._line = http.client.HTTPConnection(admin, timeout=5)
