@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool", "agent", "device")
+ENGINE_ROLES = ("engine", "prefill", "decode", "fallback-engine")
+"""Roles of model servers; a disaggregated stack has `prefill` and `decode` in place of `engine`."""
+
+ROLES = ("gateway", *ENGINE_ROLES, "vector-store", "embedder", "cache", "tool", "agent", "device")
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class Target:
 
     `address` is direct, `via` goes through the fault proxy (both `host:port`). `handles` are the grips a fault may use:
     `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name":
-    ..., "token_file": path}).
+    ..., "token_file": path}), `kv_paths` ({path: {"address", "via", "proxy"}}, the further listeners of an engine that
+    hands on KV blocks). `parts` names processes that can be harmed alone (an engine's `core` and `worker`).
     `wire` is what it speaks ("http", "postgres" or "redis"). `model` is what an engine or an embedder serves. `events`
     is the URL of its structured events, if any.
     """
@@ -35,6 +39,7 @@ class Target:
     wire: str = "http"
     model: str | None = None
     handles: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
@@ -51,6 +56,7 @@ class Target:
             wire=record.get("wire", "http"),
             model=record.get("model"),
             handles=dict(record.get("handles", {})),
+            parts=dict(record.get("parts", {})),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -67,6 +73,7 @@ class Target:
             "wire": self.wire,
             "model": self.model,
             "handles": dict(self.handles),
+            "parts": dict(self.parts),
         }
 
 

@@ -129,6 +129,7 @@ def _new_bench(config: pytest.Config) -> Bench:
 
     here = config.invocation_params.dir
     order = Order(
+        profile=config.getoption("--chaos-profile"),
         weaknesses=tuple(config.getoption("--chaos-weakness")),
         seed=config.getoption("--chaos-seed"),
         out=here / config.getoption("--chaos-out"),

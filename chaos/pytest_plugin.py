@@ -17,9 +17,7 @@ GAME_DAYS = "gamedays"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of chaos runs."""
     group = parser.getgroup("brownout", "chaos experiments")
-    group.addoption(
-        "--chaos-profile", choices=["embedded"], default="embedded", help="profile of the stack that is attacked"
-    )
+    group.addoption("--chaos-profile", metavar="NAME", help="run all on this stack, whatever the files are made for")
     group.addoption("--chaos-seed", type=int, default=1, help="draws targets and arrivals (default 1)")
     group.addoption("--chaos-out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
     group.addoption("--chaos-weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")

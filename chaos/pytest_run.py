@@ -14,7 +14,7 @@ from chaos.progress import Lines
 from chaos.report.summary import block
 from chaos.run.stop import Stop
 from chaos.spec.model import Experiment
-from chaos.stacks.lending import lend
+from chaos.stacks.lending import Kind, lend
 from chaos.stacks.local import LocalStack, StackTrouble
 from chaos.verdict.outcome import STOPPED
 from chaos.wiring import standing_stack
@@ -24,8 +24,11 @@ _SIGNALS = {"SIGINT", "SIGTERM"}
 
 @dataclass(frozen=True)
 class Order:
-    """What the options of a session ask for. `state` is the harness's state folder, `here` where pytest was called."""
+    """What the options of a session ask for. `profile` is the stack for all, else each file says its own; `state` is
+    the harness's state folder, `here` where pytest was called.
+    """
 
+    profile: str | None
     weaknesses: tuple[str, ...]
     seed: int
     out: Path
@@ -49,13 +52,16 @@ class Outcome:
 
 
 class Bench:
-    """The stack that experiments of one session share: there from the first run on, gone after `close`."""
+    """The stacks that experiments of one session share, one up at a time: there from the first run on, gone after
+    `close`.
+    """
 
     def __init__(self, order: Order) -> None:
         """Nothing is started yet."""
         self._order = order
         self._runner = asyncio.Runner()
         self._held = contextlib.AsyncExitStack()
+        self._profile = ""
         self._stack: LocalStack | None = None
         self._trouble: StackTrouble | None = None
 
@@ -83,29 +89,34 @@ class Bench:
     async def _attempt(self, experiment: Experiment, stop: Stop, events: list[str]) -> Ran:
         order = self._order
         try:
-            stack = await self._ready(stop)
+            stack = await self._ready(order.profile or experiment.profile, stop)
         except StackTrouble as trouble:
             return Ran(STOPPED if stop.requested() else trouble.exit_code, f"error: {trouble}")
         async with real_host() as host:
             planned = await plan_now(experiment, order.seed, Place(stack, host, order.out, order.state))
             return planned if isinstance(planned, Ran) else await run_one(*planned, stop, Lines(events.append).tell)
 
-    async def _ready(self, stop: Stop) -> LocalStack:
-        """The stack, brought up at the first call. One that did not come up is not tried again. Raises StackTrouble."""
+    async def _ready(self, profile: str, stop: Stop) -> LocalStack:
+        """The stack of this profile, brought up when it is not there. One that did not come up is not tried again.
+        Raises StackTrouble.
+        """
+        if profile != self._profile:
+            await self._held.aclose()
+            self._profile, self._stack, self._trouble = profile, None, None
         if self._trouble is not None:
             raise self._trouble
         if self._stack is None:
             try:
-                self._stack = await self._lend(stop)
+                self._stack = await self._lend(profile, stop)
             except StackTrouble as trouble:
                 self._trouble = trouble
                 raise
         return self._stack
 
-    async def _lend(self, stop: Stop) -> LocalStack:
+    async def _lend(self, profile: str, stop: Stop) -> LocalStack:
         order = self._order
         host = await self._held.enter_async_context(real_host())
-        lending = lend(standing_stack(order.state), order.state, order.weaknesses, host, stop.wait)
+        lending = lend(standing_stack(order.state), order.state, Kind(profile, order.weaknesses), host, stop.wait)
         return (await self._held.enter_async_context(lending)).stack
 
     async def _down(self) -> None:

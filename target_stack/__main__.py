@@ -14,7 +14,7 @@ from typing import NoReturn
 from target_stack.bundled import Order, run_bundled
 from target_stack.cache.server import NoValkey
 from target_stack.children import NurseryGone
-from target_stack.config import BadTopology, load_topology, with_chosen_embedder
+from target_stack.config import PROFILES, BadTopology, load_topology, with_chosen_embedder
 from target_stack.control import SocketPathTooLong
 from target_stack.disks import separate
 from target_stack.nursery import open_nursery
@@ -39,7 +39,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line as values; ends the process with 64 when it makes no sense."""
     parser = _Parser(prog="python -m target_stack", description="Run the bundled stack until SIGTERM.")
     parser.add_argument("--state-dir", type=Path, help="folder for the inventory, the control socket and the logs")
-    parser.add_argument("--profile", choices=["embedded"], default="embedded", help="how the parts are realised")
+    parser.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help="how the parts are realised")
     parser.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a mistake; repeatable")
     parser.add_argument(
         "--proxy-command", help="program that speaks Toxiproxy's HTTP contract; {port} is its admin port"
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(weaknesses_json())
         return 0
     try:
-        weaknesses, topology = find_weaknesses(values.weakness), with_chosen_embedder(load_topology())
+        weaknesses, topology = find_weaknesses(values.weakness), with_chosen_embedder(load_topology(values.profile))
     except (UnknownWeakness, BadTopology) as problem:
         sys.stderr.write(f"{problem}\n")
         return _BAD_INPUT

@@ -62,7 +62,7 @@ class Order:
         """The command line of the process in the proxy's seat."""
         if self.proxy_at is None:
             return self.proxy_command
-        edges = [target.name for target in self.topology.targets]
+        edges = self.topology.endpoints()
         return shlex.join([sys.executable, "-m", "target_stack.proxy_keeper", self.proxy_at, *edges])
 
 
@@ -86,6 +86,7 @@ class Builder:
             data_dir=str(self.workspace.data(target.name)),
             secret=self.secret,
             devices_dir=str(self.workspace.devices),
+            direct={name: self.book.direct(name) for name in target.kv_paths.values()},
         )
         if target.component == "gateway":
             config["events_file"] = str(self.workspace.events(target.name))
@@ -134,8 +135,7 @@ async def run_bundled(order: Order, workspace: Workspace, line: socket.socket) -
 
     Raises CannotStart, NurseryGone, NoFreePort, NoPostgres, NoValkey, SocketPathTooLong or OSError.
     """
-    names = [target.name for target in order.topology.targets]
-    book = AddressBook(names, PROXY if order.proxy else None, random.Random())
+    book = AddressBook(order.topology.endpoints(), PROXY if order.proxy else None, random.Random())
     if order.proxy_at:
         book.place(PROXY, order.proxy_at)
     children = Children()

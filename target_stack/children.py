@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ class NurseryGone(Exception):
     """The nursery ended, and everything it had started with it."""
 
 
+PARTS = ("core", "worker")
+"""What the processes of a target may be, beside the first one, as their titles end."""
 _GONE = "the nursery ended, and every part with it"
 
 
@@ -101,6 +103,17 @@ def members(group: int) -> tuple[int, ...]:
 def _in_group(pid: str, group: int) -> bool:
     found = _stat(pid)
     return found is not None and found[1] == group and found[0] not in "ZX"
+
+
+def named_parts(pids: Sequence[int]) -> dict[str, int]:
+    """Those processes of a target that have a part of their own, by that part."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            word = Path("/proc", str(pid), "cmdline").read_text("utf-8", "replace").rstrip("\0 ").rpartition(" ")[2]
+            if word in PARTS:
+                found[word] = pid
+    return found
 
 
 def signal_group(group: int, number: int) -> None:

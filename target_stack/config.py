@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -14,11 +15,19 @@ from target_stack.agent.plans import AGENTS
 from target_stack.embedder.embedding import AUTO, choose
 from target_stack.tools.permissions import agent_token, with_token_hashes
 
-ROLES = ("gateway", "engine", "fallback-engine", "vector-store", "embedder", "cache", "tool", "agent", "device")
+ROLES = (
+    *("gateway", "engine", "prefill", "decode", "fallback-engine", "vector-store", "embedder", "cache", "tool"),
+    *("agent", "device"),
+)
 COMPONENTS = ("gateway", "engine", "embedder", "postgres", "valkey", "tools", "agent", "device")
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
 _TARGET_KEYS = ("name", "role", "node", "component", "settings", "disk_mib")
 _WIRES = {"postgres": "postgres", "valkey": "redis"}
 _TOPOLOGY_KEYS = ("version", "name", "profile", "targets")
+_BUNDLED = {"embedded": "stack.yaml", "embedded-pd": "profiles/embedded-pd.yaml"}
+PROFILES = tuple(_BUNDLED)
+KV_PATHS = ("side_channel", "transfer")
+"""Listeners of a producer of KV blocks beside its own address, each an edge that can be attacked."""
 
 
 class BadTopology(ValueError):
@@ -43,6 +52,12 @@ class TargetSpec:
         """What it speaks."""
         return _WIRES.get(self.component, "http")
 
+    @property
+    def kv_paths(self) -> Mapping[str, str]:
+        """The names of its paths for KV blocks in the address book, by path; none but of a producer."""
+        producer = self.settings.get("kv_transfer", {}).get("role") == "producer"
+        return {path: f"{self.name}.{path}" for path in KV_PATHS} if producer else {}
+
 
 @dataclass(frozen=True)
 class Topology:
@@ -55,6 +70,14 @@ class Topology:
     def of_role(self, role: str) -> tuple[TargetSpec, ...]:
         """All targets of a role, in the order of the file."""
         return tuple(target for target in self.targets if target.role == role)
+
+    def serving(self) -> tuple[TargetSpec, ...]:
+        """The main engines that answer: whole ones, or those that decode."""
+        return tuple(target for target in self.targets if target.role in ("engine", "decode"))
+
+    def endpoints(self) -> tuple[str, ...]:
+        """Names of all that listens: every target, and its paths for KV blocks."""
+        return tuple(name for target in self.targets for name in (target.name, *target.kv_paths.values()))
 
 
 def _checked_keys(record: Any, known: tuple[str, ...], where: str) -> Mapping[str, Any]:
@@ -110,14 +133,14 @@ def parse_topology(record: Any) -> Topology:
             raise BadTopology(f"topology: needs exactly one target of role {role}")
     if len(topology.of_role("cache")) > 1:
         raise BadTopology("topology: needs at most one target of role cache")
-    if not topology.of_role("engine"):
-        raise BadTopology("topology: needs at least one target of role engine")
+    if not topology.serving():
+        raise BadTopology("topology: needs at least one target of role engine or decode")
     return topology
 
 
-def load_topology(path: Path | None = None) -> Topology:
-    """Read a topology file, by default the bundled one. Raises BadTopology or OSError."""
-    text = (path or Path(__file__).with_name("stack.yaml")).read_text("utf-8")
+def load_topology(profile: str = "embedded") -> Topology:
+    """Read the topology file of a profile. Raises BadTopology or OSError."""
+    text = (Path(__file__).parent / _BUNDLED[profile]).read_text("utf-8")
     try:
         return parse_topology(yaml.safe_load(text))
     except yaml.YAMLError as problem:
@@ -145,10 +168,12 @@ def gateway_upstreams(topology: Topology, address: Mapping[str, str]) -> dict[st
         return topology.of_role(role)[0]
 
     fallbacks, caches, agents = (topology.of_role(role) for role in ("fallback-engine", "cache", "agent"))
+    prefill = [engine(target) for target in topology.of_role("prefill")]
     return {
-        "engines": [engine(target) for target in topology.of_role("engine")],
+        **({"prefill": prefill} if prefill else {}),
+        "engines": [engine(target) for target in topology.serving()],
         "fallback": engine(fallbacks[0]) if fallbacks else None,
-        "model": topology.of_role("engine")[0].settings["model"],
+        "model": topology.serving()[0].settings["model"],
         "embedder": f"http://{address[only('embedder').name]}",
         "vector_store": address[only("vector-store").name],
         "cache": address[caches[0].name] if caches else None,
@@ -163,9 +188,21 @@ def agent_upstreams(topology: Topology, address: Mapping[str, str], secret: byte
     return {
         "gateway": f"http://{address[gateway.name]}",
         "tools": f"http://{address[tools.name]}",
-        "model": topology.of_role("engine")[0].settings["model"],
+        "model": topology.serving()[0].settings["model"],
         "tokens": {name: agent_token(secret, name) for name in AGENTS} if secret else {},
     }
+
+
+def kv_settings(
+    target: TargetSpec, address: Mapping[str, str], direct: Mapping[str, str]
+) -> dict[str, Mapping[str, Any]]:
+    """Where a producer listens for those who fetch its blocks, and where it tells them to come."""
+    paths = target.kv_paths
+    if not paths:
+        return {}
+    listens = {path: direct[name] for path, name in paths.items()}
+    told = {f"{path}_via": address[name] for path, name in paths.items()}
+    return {"kv_transfer": {**target.settings["kv_transfer"], **listens, **told}}
 
 
 def admin_socket(data_dir: str) -> str:
@@ -198,13 +235,16 @@ def component_config(
     data_dir: str,
     secret: bytes | None = None,
     devices_dir: str = "",
+    direct: Mapping[str, str] = _NOWHERE,
 ) -> dict[str, Any]:
     """All that a component is started with: its settings, its address, its folder, and for the gateway the others.
 
+    `direct` are the addresses at which targets and their paths listen themselves.
     `secret` is drawn anew for every stack; the tokens by which callers of the tools are known are made from it.
     """
     config: dict[str, Any] = {"name": target.name, "listen": listen, **target.settings}
     config |= device_settings(topology, target, devices_dir)
+    config |= kv_settings(target, address, direct)
     if target.role == "gateway":
         config |= {**gateway_upstreams(topology, address), "admin": admin_socket(data_dir)}
     if target.role == "agent":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ _WITH_EVENTS = ("gateway", "device", "agent")
 class TargetView:
     """All that the record tells of one target now. `pids` are its processes, parent first; `address` is `host:port`;
     `admin` is the socket for the operators of a gateway; `last_exit` how its last process ended, as a status or the
-    negative number of a signal; `data` where its data is, when that is on a disk of its own.
+    negative number of a signal; `data` where its data is, when that is on a disk of its own; `parts` names those of its
+    processes that are of different kinds; `paths` are its further listeners, direct and through the proxy.
     """
 
     spec: TargetSpec
@@ -31,6 +32,14 @@ class TargetView:
     last_exit: int | None = None
     starts: int = 0
     data: Mapping[str, Any] | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
+    paths: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
+
+
+def _path_record(view: TargetView, path: str, proxy: Mapping[str, str] | None) -> dict[str, Any]:
+    address, via = view.paths[path]
+    behind = {"proxy": {**proxy, "name": view.spec.kv_paths[path]}} if proxy else {}
+    return {"address": address, "via": via, **behind}
 
 
 def _target_record(
@@ -48,6 +57,8 @@ def _target_record(
         handles["proxy"] = {**proxy, "name": view.spec.name}
     if devices and (device := device_of(view.spec)):
         handles["device"] = {**devices, "id": device, "fidelity": "simulated device"}
+    if view.paths:
+        handles["kv_paths"] = {path: _path_record(view, path, proxy) for path in view.paths}
     return {
         "name": view.spec.name,
         "role": view.spec.role,
@@ -55,6 +66,7 @@ def _target_record(
         "component": view.spec.component,
         "model": view.spec.settings.get("model"),
         "pids": list(view.pids),
+        "parts": dict(view.parts),
         "address": view.address,
         "via": view.via,
         "metrics": f"{http}/metrics" if http else None,

@@ -18,7 +18,7 @@ from typing import Any
 
 from target_stack.addresses import AddressBook
 from target_stack.burdens import Burden, life_s, settings
-from target_stack.children import Children, NurseryGone, members, signal_group, sweep
+from target_stack.children import Children, NurseryGone, members, named_parts, signal_group, sweep
 from target_stack.config import Topology, admin_socket
 from target_stack.inventory import TargetView, inventory_record, write_atomic
 from target_stack.lifecycle import (
@@ -60,6 +60,7 @@ class Seat:
     life: Life = field(default_factory=Life)
     pid: int | None = None
     pids: tuple[int, ...] = ()
+    parts: Mapping[str, int] = field(default_factory=dict)
     leftover: int | None = None
     problem: str = ""
     last_exit: int | None = None
@@ -116,7 +117,13 @@ class Supervisor:
         burdens = tuple(each.by for each in life.burdens)
         past = seat.last_exit, life.incarnation
         data = self._workspace.data_record(name)
-        return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin, burdens, *past, data)
+        paths = {path: (self._book.direct(edge), self._book.via(edge)) for path, edge in spec.kv_paths.items()}
+        more = *past, data, seat.parts, paths
+        return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin, burdens, *more)
+
+    def _paths(self, name: str) -> Mapping[str, str]:
+        """The further listeners of a target, by what they are for; none of a part that is no target."""
+        return next((target.kv_paths for target in self._topology.targets if target.name == name), {})
 
     def _target(self, name: str) -> Seat:
         if all(target.name != name for target in self._topology.targets):
@@ -193,7 +200,7 @@ class Supervisor:
                 self._lost(seat)
 
     def _lost(self, seat: Seat) -> None:
-        pid, seat.pid, seat.pids = seat.pid, None, ()
+        pid, seat.pid, seat.pids, seat.parts = seat.pid, None, (), {}
         # A group number is not given out again while a process of the group lives.
         seat.leftover = pid if pid is not None and members(pid) else None
         self._apply(seat, Died(seat.life.incarnation))
@@ -211,6 +218,7 @@ class Supervisor:
         while (seat.life.incarnation, seat.life.phase) == (incarnation, "starting"):
             if await seat.part.serves(self._book.direct(seat.name)) and seat.pid is not None:
                 seat.pids = seat.part.processes(seat.pid)
+                seat.parts = named_parts(seat.pids)
                 self._apply(seat, BecameReady(incarnation))
                 return
             await asyncio.sleep(CHECK_PERIOD_S)
@@ -219,9 +227,10 @@ class Supervisor:
         if seat.leftover is not None:
             await sweep(seat.leftover)
             seat.leftover = None
-        if not is_free(self._book.port(seat.name)):
-            self._book.move(seat.name)
-            await self._moved(seat)
+        for name in (seat.name, *self._paths(seat.name).values()):
+            if not is_free(self._book.port(name)):
+                self._book.move(name)
+                await self._moved(seat)
         if isinstance(seat.part, Component):
             seat.part.changed = settings(seat.life.burdens)
         pid = await self._children.start(await seat.part.job(self._book.port(seat.name)))

@@ -207,6 +207,24 @@ WEAKNESSES = (
         _with(prefix_hash="position_only"),
     ),
     Weakness(
+        "kv_wait_unbounded",
+        "The gateway sets no limit to a KV transfer: users wait as long as a decode engine waits for a frozen prefill.",
+        "gateway",
+        _with(policies={"disaggregation": {"transfer_s": _NEVER_S}}),
+    ),
+    Weakness(
+        "prefill_without_detour",
+        "Without a prefill engine no prompt is sent to a decode engine, although it could compute it alone.",
+        "gateway",
+        _with(policies={"disaggregation": {"without_prefill": "fail"}}),
+    ),
+    Weakness(
+        "kv_references_swapped",
+        "The gateway takes a KV reference that was made for a prompt with the same beginning: another person's words.",
+        "gateway",
+        _with(policies={"disaggregation": {"references": "by_beginning"}}),
+    ),
+    Weakness(
         "tool_retried_twice",
         "The gateway asks for a lost reply under a new idempotency key: what was done already is done a second time.",
         "gateway",

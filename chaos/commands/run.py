@@ -20,9 +20,9 @@ from chaos.progress import Lines, Panel, Progress
 from chaos.report.summary import block, one_line
 from chaos.run.stop import Stop
 from chaos.spec.diagnostic import Diagnostic
-from chaos.spec.model import Experiment
+from chaos.spec.model import PROFILES, Experiment
 from chaos.spec.render import render_full
-from chaos.stacks.lending import lend
+from chaos.stacks.lending import Kind, lend
 from chaos.stacks.local import PROXY_HELP, StackTrouble
 from chaos.verdict.document import to_json
 from chaos.verdict.outcome import BAD_INPUT, STOPPED, Verdict, worst
@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the command."""
     command = commands.add_parser("run", help="attack, prove, judge, write up")
     command.add_argument("files", nargs="+", metavar="FILE", help="experiment files, or folders of them")
-    command.add_argument("--profile", choices=["embedded"], default="embedded", help="how the parts are realised")
+    command.add_argument("--profile", choices=PROFILES, help="run all on this stack, whatever the files are made for")
     command.add_argument("--seed", type=int, default=1, help="draws targets and arrivals (default 1)")
     command.add_argument("--out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
     command.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
@@ -88,29 +88,39 @@ class _Session:
 
     async def run(self) -> int:
         stop, state = Stop(), state_root(self.front.environment)
-        weaknesses = tuple(self.arguments.weakness)
         codes: list[int] = []
         async with real_host() as host, stopped_by_signals(stop, self.front.warn):
-            try:
-                standing, proxy = standing_stack(state), self.arguments.proxy
-                async with lend(standing, state, weaknesses, host, stop.wait, proxy=proxy) as lent:
-                    self.front.warn(lent.said)
-                    await self._all(Place(lent.stack, host, Path(self.arguments.out), state), stop, codes)
-            except StackTrouble as trouble:
-                self.front.warn(f"error: {trouble}")
-                codes.append(STOPPED if stop.requested() and not codes else trouble.exit_code)
+            for profile, experiments in self._by_profile().items():
+                kind, proxy = Kind(profile, tuple(self.arguments.weakness)), self.arguments.proxy
+                try:
+                    async with lend(standing_stack(state), state, kind, host, stop.wait, proxy=proxy) as lent:
+                        self.front.warn(lent.said)
+                        place = Place(lent.stack, host, Path(self.arguments.out), state)
+                        await self._all(experiments, place, stop, codes)
+                except StackTrouble as trouble:
+                    self.front.warn(f"error: {trouble}")
+                    codes.append(STOPPED if stop.requested() and not codes else trouble.exit_code)
+        if len(self.verdicts) > 1 and not self.arguments.json:
+            self.front.say("\n".join(map(one_line, self.verdicts)))
         return worst(codes)
 
-    async def _all(self, place: Place, stop: Stop, codes: list[int]) -> None:
+    def _by_profile(self) -> dict[str, list[tuple[Path, Experiment]]]:
+        """Files that need the same stack share it."""
+        groups: dict[str, list[tuple[Path, Experiment]]] = {}
+        for path, experiment in self.experiments:
+            groups.setdefault(self.arguments.profile or experiment.profile, []).append((path, experiment))
+        return groups
+
+    async def _all(
+        self, experiments: list[tuple[Path, Experiment]], place: Place, stop: Stop, codes: list[int]
+    ) -> None:
         """One after the other, each with a stop of its own: a guard ends its run, a signal ends them all."""
         for repeat in range(self.arguments.repeat):
-            for path, experiment in self.experiments:
+            for path, experiment in experiments:
                 if stop.requested():
                     codes.append(STOPPED)
                     break
                 codes.append(await self._one(path, experiment, self.arguments.seed + repeat, place, stop.part()))
-        if len(self.verdicts) > 1 and not self.arguments.json:
-            self.front.say("\n".join(map(one_line, self.verdicts)))
 
     async def _one(self, path: Path, experiment: Experiment, seed: int, place: Place, stop: Stop) -> int:
         planned = await plan_now(experiment, seed, place)

@@ -13,6 +13,7 @@ from chaos.inventory import Inventory
 from chaos.paths import state_root
 from chaos.ports import Host
 from chaos.run.lock import live_holder
+from chaos.spec.model import PROFILES
 from chaos.stacks.local import OWN_PROXY, PROXY_HELP, LocalStack, StackTrouble, forget, start, stop, wait_ready
 from chaos.verdict.outcome import HARNESS_ERROR, UPHELD
 from chaos.wiring import faults_in_force, standing_stack, unreadable_leases
@@ -21,7 +22,7 @@ from chaos.wiring import faults_in_force, standing_stack, unreadable_leases
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the commands."""
     up = commands.add_parser("up", help="start the bundled stack and wait until it serves")
-    up.add_argument("--profile", choices=["embedded"], default="embedded", help="how the parts are realised")
+    up.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help="how the parts are realised")
     up.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
     up.add_argument("--proxy", metavar="WHICH", help=PROXY_HELP)
     up.add_argument("--json", action="store_true", help="for programs")
@@ -48,6 +49,8 @@ def _run(command: Any) -> Any:
 
 async def _up(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:
     inventory = await stack.inventory(host)
+    if inventory is not None and inventory.profile != arguments.profile:
+        raise BadInput(f"a stack of profile {inventory.profile} is up; take it down first with `brownout down`")
     if inventory is not None and sorted(inventory.weaknesses) != sorted(arguments.weakness):
         there = ", ".join(inventory.weaknesses) or "none"
         raise BadInput(f"a stack is up with other weaknesses ({there}); take it down first with `brownout down`")
@@ -67,7 +70,8 @@ async def _up(arguments: argparse.Namespace, front: Front, host: Host, stack: Lo
 
 
 def _start(stack: LocalStack, arguments: argparse.Namespace) -> subprocess.Popen[bytes]:
-    return start(stack, arguments.weakness, dies_with_us=False, proxy=arguments.proxy or OWN_PROXY)
+    proxy = arguments.proxy or OWN_PROXY
+    return start(stack, arguments.profile, arguments.weakness, dies_with_us=False, proxy=proxy)
 
 
 async def _down(arguments: argparse.Namespace, front: Front, host: Host, stack: LocalStack) -> int:

@@ -12,12 +12,22 @@ from typing import ClassVar, Literal
 
 from chaos.faults.fault import CannotInject, Sighting, Undo
 from chaos.faults.grips import supervisor
-from chaos.faults.grips.grip import CONNECT_S, Grip, alive, family, grips_in, listed_processes, numbers
+from chaos.faults.grips.grip import (
+    CONNECT_S,
+    Grip,
+    alive,
+    family,
+    grips_in,
+    listed_processes,
+    numbers,
+    part_process,
+    without_part,
+)
 from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
-from chaos.ports import Host, Need
+from chaos.ports import Host, Need, ProcessId
 from chaos.settings import setting
 
 _NUMBERS = {"KILL": signals.SIGKILL, "TERM": signals.SIGTERM}
@@ -41,6 +51,11 @@ class ProcessKill:
         default="on_revert",
     )
 
+    part: Literal["all", "core", "worker"] = setting(
+        "all is every process; core and worker are those of a model server alone, which ends without them",
+        default="all",
+    )
+
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target needs a process, and a supervisor that keeps it dead."""
         found = [f"{t.name}: the inventory lists no process to kill" for t in targets if not t.pids]
@@ -51,13 +66,18 @@ class ProcessKill:
                 for t in targets
                 if not t.handles.get("supervisor")
             ]
-        return tuple(found)
+        return (*found, *without_part(targets, self.part))
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Note which processes there are. Raises CannotInject for a dead target."""
-        grips = [Grip.of(target, family(await listed_processes(target, host), host.processes)) for target in targets]
+        grips = [Grip.of(target, await self._chosen(target, host)) for target in targets]
         hold = new_mark(self.kind) if self.restart == "on_revert" else None
         return {"hold": hold, "targets": [grip.to_json() for grip in grips]}
+
+    async def _chosen(self, target: Target, host: Host) -> tuple[ProcessId, ...]:
+        if self.part == "all":
+            return family(await listed_processes(target, host), host.processes)
+        return (await part_process(target, self.part, host),)
 
     async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
         """Hold, then kill. Raises CannotInject when the supervisor refuses or the processes have changed."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from chaos.faults.fault import CannotInject, RevertFailed, Sighting, Undo
-from chaos.faults.grips.grip import Grip, alive, family, grips_in, listed_processes
+from chaos.faults.grips.grip import Grip, alive, family, grips_in, listed_processes, part_process, without_part
 from chaos.faults.grips.sightings import every
 from chaos.inventory import Target
 from chaos.ports import Host, Need, ProcessId
@@ -32,13 +32,16 @@ class ProcessStall:
     observer: ClassVar[str] = "/proc shows the state T (stopped) for each frozen process"
     needs: ClassVar[tuple[Need, ...]] = ()
 
-    part: Literal["core", "all"] = setting(
-        "core is the last process the inventory lists (a model server's engine core); all is every one", default="core"
+    part: Literal["core", "worker", "all"] = setting(
+        "core is a model server's engine core (the last process where the inventory names none), worker the one that "
+        "computes for it; all is every one",
+        default="core",
     )
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target needs a process."""
-        return tuple(f"{t.name}: the inventory lists no process to freeze" for t in targets if not t.pids)
+        dead = (f"{t.name}: the inventory lists no process to freeze" for t in targets if not t.pids)
+        return (*dead, *without_part(targets, self.part))
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Note which processes will freeze. Raises CannotInject for a dead or already frozen one.
@@ -47,9 +50,11 @@ class ProcessStall:
         """
         grips, listed_counts = [], []
         for target in targets:
-            listed = await listed_processes(target, host)
-            roots = listed[-1:] if self.part == "core" else listed
-            chosen = roots if self.part == "core" else family(roots, host.processes)
+            if self.part == "all":
+                roots = await listed_processes(target, host)
+                chosen = family(roots, host.processes)
+            else:
+                roots = chosen = (await part_process(target, self.part, host),)
             _must_run(target.name, chosen, host)
             grips.append(Grip.of(target, chosen))
             listed_counts.append(len(roots))
@@ -114,7 +119,7 @@ async def _freeze_newborn(undo: Undo, host: Host) -> None:
 
 def _newborn(grip: Grip, undo: Undo, host: Host) -> list[ProcessId]:
     """Children that were started after `prepare` looked; a frozen parent has no more of them."""
-    if undo["part"] == "core":
+    if undo["part"] != "all":
         return []
     return [process for process in family(grip.processes, host.processes) if process not in grip.processes]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaos.inventory import Target
+from chaos.inventory import ENGINE_ROLES, Target
 from chaos.ports import Host
 from chaos.probes.probe import Reading
 
-_WITH_HEALTH = ("gateway", "engine", "fallback-engine")
+_WITH_HEALTH = ("gateway", *ENGINE_ROLES)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any, cast
 from chaos.faults.fault import Fault
 from chaos.settings import Setting, setting, settings_of
 from chaos.spec.model import (
+    PROFILES,
     BlastRadius,
     Client,
     FaultEntry,
@@ -22,6 +23,7 @@ from chaos.spec.model import (
     Hypothesis,
     Load,
     Measure,
+    Profile,
     Selector,
     Slo,
     Unit,
@@ -50,6 +52,10 @@ class Document:
     owner: str = setting("team that a finding is handed to")
     runbook: str = setting("page below runbooks/ that this rehearses; only a control may leave it out", default="")
     tags: tuple[str, ...] = setting("words to select experiments by", default=())
+    profile: Profile = setting(
+        "stack that it is made for: embedded, or embedded-pd (prefill and decode in engines of their own)",
+        default=PROFILES[0],
+    )
     blast_radius: BlastRadius = setting("the most that may be harmed")
     load: tuple[Load, ...] = setting("traffic: one load, or a list of them")
     windows: Windows = setting("lengths of the parts of the run around the faults", default=Windows())

@@ -8,11 +8,15 @@ in from outside.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, get_args
 
 from chaos.faults.fault import Fault
 from chaos.settings import setting
 from chaos.units import Duration, Rate
+
+Profile = Literal["embedded", "embedded-pd"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+"""How the parts of the bundled stack are realised; the first is meant where none is named."""
 
 Unit = Literal["ratio", "duration", "count", "factor"]
 """What a bound of a measure is written in: `99%`, `1.5s`, `0`, `1.1`."""
@@ -178,3 +182,4 @@ class Experiment:
     guards: tuple[Guard, ...]
     hypotheses: tuple[Hypothesis, ...]
     lines: dict[str, int]  # data path (`hypotheses.3`, `faults.0.target`) to line number, for later messages
+    profile: Profile = PROFILES[0]

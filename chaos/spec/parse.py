@@ -78,6 +78,7 @@ def _experiment(draft: Draft, root: Node, name: str, label: str, text: str) -> E
         guards=tuple(guard.value for guard in draft.guards),
         hypotheses=tuple(hypothesis.value for hypothesis in draft.hypotheses),
         lines=_lines(draft.places, root),
+        profile=top["profile"],
     )
 
 

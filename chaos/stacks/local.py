@@ -88,7 +88,7 @@ class LocalStack:
 
 
 def start(
-    stack: LocalStack, weaknesses: Iterable[str], *, dies_with_us: bool, proxy: str = OWN_PROXY
+    stack: LocalStack, profile: str, weaknesses: Iterable[str], *, dies_with_us: bool, proxy: str = OWN_PROXY
 ) -> subprocess.Popen[bytes]:
     """Start the supervisor in a session of its own; its messages go to `supervisor.log`. Raises StackTrouble.
 
@@ -102,7 +102,7 @@ def start(
             64,
         )
     stack.folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "target_stack", "--state-dir", str(stack.folder)]
+    command = [sys.executable, "-m", "target_stack", "--state-dir", str(stack.folder), "--profile", profile]
     for name in weaknesses:
         command += ["--weakness", name]
     command += _proxy_flags(proxy)

@@ -17,6 +17,7 @@ from typing import Any
 from chaos.inventory import Target
 from chaos.ports import HttpReply, ProcessId, ProcessState
 
+PARTS = ("core", "worker")
 _KNOW_HTTP = ("http_", "mcp_", "sse_")
 _DEADLY = (signals.SIGKILL, signals.SIGTERM, signals.SIGINT)
 
@@ -194,6 +195,13 @@ class FakeSupervisor:
             if target.record.pids[:1] == (pid,):
                 target.last_exit = self._processes.endings.get(pid)
                 self._start_later(target)
+            elif pid in target.record.parts.values():
+                asyncio.get_running_loop().call_soon(self._end_without, target, target.record.pids[0])
+
+    def _end_without(self, target: FakeTarget, leader: int) -> None:
+        """A model server ends when a part of it has died."""
+        if target.record.pids[0] == leader and (first := self._processes.identify(leader)):
+            self._processes.signal(first, signals.SIGTERM)
 
     def _start_later(self, target: FakeTarget, *, at_once: bool = False) -> None:
         if target.holds or self.alive(target) or (target.starting and not at_once):
@@ -209,9 +217,9 @@ class FakeSupervisor:
         first = self._processes.spawn()
         more = [self._processes.spawn(first.pid) for _ in range(target.processes - 1)]
         pids = (first.pid, *(process.pid for process in more))
-        target.record = dataclasses.replace(
-            target.record, pids=pids, handles={**target.record.handles, "process_group": first.pid}
-        )
+        handles = {**target.record.handles, "process_group": first.pid}
+        parts = dict(zip(PARTS, pids[1:], strict=False))
+        target.record = dataclasses.replace(target.record, pids=pids, handles=handles, parts=parts)
         target.starts += 1
         target.settings = _settings(target)
         for mark, burden in target.burdens.items():

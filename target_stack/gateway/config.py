@@ -6,6 +6,7 @@
      "embedder": "http://...", "vector_store": "host:port", "tools": "http://...", "cache": "host:port",
      "agents": "http://...", "policies": {...}}
 
+With `prefill` engines, listed like `engines`, prompts are computed there and `engines` go on from them.
 `model` is the one name that clients may ask for. An engine or the fallback may serve it under a `model` name of its
 own. `embedder`, `vector_store`, `tools` and `agents` may be null: their routes then say so; without a `cache` no answer
 is kept. `canned_text` is what users read when no model answers. `release` is the first stable release, by default the
@@ -28,7 +29,7 @@ CANNED_TEXT = (
     "Our assistant cannot answer at the moment. "
     "Please contact our support team: a person will take care of your question."
 )
-_UPSTREAMS = ("engines", "fallback", "embedder", "vector_store", "cache", "tools", "agents")
+_UPSTREAMS = ("engines", "prefill", "fallback", "embedder", "vector_store", "cache", "tools", "agents")
 _PLACES = ("data_dir", "admin", "events_file")
 _OWN = ("name", "listen", "model", "canned_text", "tools_token", "seed", "policies", "release", *_PLACES)
 _KEYS = frozenset({*_OWN, *_UPSTREAMS})
@@ -57,6 +58,7 @@ class GatewayConfig:
     model: str
     canned_text: str
     engines: tuple[Upstream, ...]
+    prefill: tuple[Upstream, ...]
     fallback: Upstream | None
     embedder: str | None
     vector_store: tuple[str, int] | None
@@ -88,6 +90,7 @@ class GatewayConfig:
             model=model,
             canned_text=str(config.get("canned_text", CANNED_TEXT)),
             engines=engines,
+            prefill=tuple(Upstream.from_config(record, model) for record in config.get("prefill", ())),
             fallback=Upstream.from_config(fallback, model) if fallback else None,
             embedder=_base_url(config.get("embedder")),
             vector_store=_address(store) if store else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from target_stack.gateway.call import Call
 from target_stack.gateway.engine_client import EngineStream
@@ -16,6 +16,7 @@ from target_stack.gateway.policies.limiter import LimiterPolicy
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy
 from target_stack.gateway.policies.retry_classes import TriesSoFar, may_retry
 from target_stack.gateway.policies.settings import PolicySettings
+from target_stack.gateway.prefill import NO_PREFILL, CallKind, ComputedThere, NoPrompt, Prompts
 from target_stack.gateway.replicas import Replica, ReplicaPool
 from target_stack.gateway.requests import ChatRequest
 from target_stack.gateway.retries import EngineFailure
@@ -24,7 +25,7 @@ from target_stack.gateway.telemetry import Telemetry
 
 Sleep = Callable[[float], Awaitable[None]]
 Picked = tuple[Replica, Permit]
-CallKind = Literal["first", "retry", "hedge", "hop_resend"]
+_COMPUTED_THERE = ComputedThere()
 
 
 class NoAnswer(Exception):
@@ -41,12 +42,13 @@ class LiveAnswer:
     work.
     """
 
-    def __init__(self, pool: ReplicaPool, replica: Replica, stream: EngineStream) -> None:
+    def __init__(self, pool: ReplicaPool, replica: Replica, stream: EngineStream, degraded: tuple[str, ...]) -> None:
         self._pool = pool
         self._replica = replica
         self._stream = stream
         self._collected: list[Frame] | None = None
         self.served_by = replica.name
+        self.degraded = degraded
 
     async def frames(self) -> AsyncIterator[list[Frame]]:
         """All frames, in the batches in which they came. Raises EngineFailure when the answer breaks."""
@@ -95,6 +97,7 @@ class Dispatcher:
         budget: RetryBudgetPolicy,
         limiter: LimiterPolicy | None,
         sleep: Sleep,
+        prompts: Prompts = _COMPUTED_THERE,
     ) -> None:
         self._pool = pool
         self._settings = settings
@@ -103,6 +106,7 @@ class Dispatcher:
         self._budget = budget
         self._limiter = limiter
         self._sleep = sleep
+        self._prompts = prompts
         self._hedge = HedgeDelay(settings.hedge)
 
     async def answer(self, ask: ChatRequest, call: Call) -> LiveAnswer:
@@ -181,27 +185,35 @@ class Dispatcher:
 
     async def _start(self, picked: Picked, ask: ChatRequest, call: Call, kind: CallKind) -> LiveAnswer:
         replica, permit = picked
+        try:
+            prompt = await self._prompts.ready(ask, call, kind)
+        except NoPrompt:
+            raise NoAnswer(NO_PREFILL) from None
         started = self._telemetry.clock()
         self._count(replica, kind)
         replica.in_flight += 1
         call.record.attempts += 1
         try:
             stream = await replica.client.start(
-                ask.upstream(replica.client.model),
+                {**ask.upstream(replica.client.model), **prompt.said},
                 call.headers(started),
-                call.deadline.budget(started, self._settings.deadline),
+                prompt.limits(call.deadline.budget(started, self._settings.deadline), started),
                 choices=ask.choices,
                 on_progress=lambda: self._pool.progress(replica),
                 on_resend=lambda: self._count(replica, "hop_resend"),
             )
         except BaseException as problem:
             replica.in_flight -= 1
-            self._settle_failure(replica, permit, problem)
-            raise
+            counts_as = prompt.failed(problem, self._telemetry.clock())
+            self._settle_failure(replica, permit, counts_as)
+            if counts_as is problem:
+                raise
+            raise counts_as from problem
+        prompt.arrived(self._telemetry.clock())
         self._settle_success(permit, self._telemetry.clock() - started)
         if kind == "first" and not call.resend:
             self._budget.succeeded(ask.work())
-        return LiveAnswer(self._pool, replica, stream)
+        return LiveAnswer(self._pool, replica, stream, prompt.degraded)
 
     def _count(self, replica: Replica, kind: CallKind) -> None:
         self._telemetry.metrics.upstream_calls.add(self._pool.dependency, replica.name, kind)

@@ -181,6 +181,26 @@ class EngineClient:
         finally:
             self._silent.discard(limit)
 
+    async def prefill(
+        self, body: Mapping[str, Any], headers: Mapping[str, str], budget: TryBudget
+    ) -> Mapping[str, Any]:
+        """Have a prompt computed and held; by what a decode engine may fetch it. Raises EngineFailure."""
+        limit = asyncio.timeout_at(budget.first_token_at)
+        self._silent.add(limit)
+        try:
+            async with limit:
+                response = await self._post(body, headers, budget)
+                told = await _or_close(response, response.json())
+            return dict(told["kv_transfer_params"])
+        except TimeoutError as problem:
+            raise EngineFailure("no_first_token", "the prefill engine did not answer in time") from problem
+        except (aiohttp.ClientError, OSError) as problem:
+            raise EngineFailure("truncated", "the connection to the prefill engine broke") from problem
+        except (ValueError, TypeError, KeyError) as problem:
+            raise EngineFailure("malformed", "the prefill engine gave no reference") from problem
+        finally:
+            self._silent.discard(limit)
+
     async def probe(self, timeout_s: float) -> bool:
         """Whether the engine produces one token within the time: the only proof that it is not frozen."""
         now = self._clock()

@@ -82,9 +82,10 @@ class FallbackChain:
         fault.
         """
         try:
-            return await self._main.answer(ask, call), ()
+            answer = await self._main.answer(ask, call)
         except NoAnswer:
             return await self._fall_back(ask, call, kept)
+        return answer, answer.degraded
 
     async def _fall_back(self, ask: ChatRequest, call: Call, kept: Kept | None) -> tuple[Answer, tuple[str, ...]]:
         small = await self._small_answer(ask, call)

@@ -92,7 +92,7 @@ class ReplicaPool:
         replica.wanted_at = now + min(failure.retry_after_s, self._settings.backoff.asked_most_s)
         if failure.kind == "busy":
             replica.busy_until = now + self._settings.backoff.cap_s
-        if failure.kind in ("busy", "too_slow"):
+        if failure.kind in ("busy", "too_slow", "no_transfer"):
             permit.cancel()
         elif failure.kind == "rejected":
             permit.success(now, 0.0)

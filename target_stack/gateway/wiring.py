@@ -31,6 +31,7 @@ from target_stack.gateway.policies.limiter import make_limiter
 from target_stack.gateway.policies.queue import AdmissionQueue, ShedWatch
 from target_stack.gateway.policies.retry_budget import RetryBudgetPolicy, make_retry_budget
 from target_stack.gateway.policies.slots import Slots
+from target_stack.gateway.prefill import ComputedThere, PrefillStage
 from target_stack.gateway.recall_probe import RecallProbe
 from target_stack.gateway.releases import FILE, ReleaseBook, Rules, keep_in, read_releases
 from target_stack.gateway.repeat import Repeater
@@ -55,6 +56,7 @@ class Gateway:
     config: GatewayConfig
     telemetry: Telemetry
     pools: tuple[ReplicaPool, ...]
+    prefill: ReplicaPool | None
     admission: Admission
     doors: Doors
     drain: Drain
@@ -72,6 +74,10 @@ class Gateway:
     def able(self) -> bool:
         """Whether any engine, main or small, can be asked."""
         return not self.drain.leaving and any(pool.available() for pool in self.pools)
+
+    def all_pools(self) -> tuple[ReplicaPool, ...]:
+        """Those that answer, and the one that computes prompts for them."""
+        return (*self.pools, self.prefill) if self.prefill else self.pools
 
     async def when_client_is_gone(self, answer: Answer) -> None:
         """What becomes of an answer that nobody reads any more: by default nothing, and closing it stops the engine."""
@@ -97,7 +103,7 @@ async def open_gateway(
         ticks = (gateway.admission.tick, gateway.releases.tick, scaling.tick)
         watch = asyncio.create_task(
             _together(
-                keep(gateway.pools, ticks, config.policies.outlier, telemetry),
+                keep(gateway.all_pools(), ticks, config.policies.outlier, telemetry),
                 telemetry.metrics.resources.watch_lag(),
                 _examine(gateway),
             )
@@ -161,11 +167,13 @@ class _Builder:
         main = await self._pool("engine", self._config.engines)
         small = await self._pool("fallback-engine", (fallback,)) if fallback else None
         embedder = await self._service("embedder", self._config.embedder, policies.deadline.embeddings_s)
+        prefill = await self._prefill()
         repeater = Repeater(policies, self.budget, self._telemetry)
         return Gateway(
             config=self._config,
             telemetry=self._telemetry,
             pools=(main, small) if small else (main,),
+            prefill=prefill.pool if prefill else None,
             admission=admission,
             doors=doors(admission, policies.admission_at),
             drain=Drain(policies.drain, admission, self._telemetry),
@@ -178,6 +186,7 @@ class _Builder:
                     budget=self.budget,
                     limiter=limiter,
                     sleep=asyncio.sleep,
+                    prompts=prefill or ComputedThere(),
                 ),
                 self._small_dispatcher(small) if small else None,
                 self._telemetry,
@@ -193,6 +202,11 @@ class _Builder:
             flights=self._flights(),
             answers=self._answers(embedder),
         )
+
+    async def _prefill(self) -> PrefillStage | None:
+        upstreams = self._config.prefill
+        pool = await self._pool("prefill", upstreams) if upstreams else None
+        return PrefillStage(pool, self._policies, self._telemetry) if pool else None
 
     def _releases(self) -> ReleaseBook:
         config, policies = self._config, self._policies
@@ -295,7 +309,7 @@ def _add_gauges(gateway: Gateway, budget: RetryBudgetPolicy) -> None:
 
 
 def _breaker_states(gateway: Gateway) -> Iterator[tuple[Mapping[str, str], float]]:
-    for pool in gateway.pools:
+    for pool in gateway.all_pools():
         yield from pool.breaker_states()
     for dependency in _dependencies(gateway):
         yield from dependency.breaker_states()

@@ -134,6 +134,9 @@ EXAMPLES: tuple[Fault, ...] = (
     ProcessKill(signal="TERM"),
     ProcessStall(),
     ProcessStall(part="all"),
+    ProcessStall(part="worker"),
+    ProcessKill(part="core"),
+    ProcessKill(part="worker"),
     ProcessExitZero(),
     NodeLoss(),
     NodeDrain(),
@@ -216,7 +219,7 @@ def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "htt
     async def main() -> None:
         world = InMemoryHost()
         for name in ("engine-a", "engine-b")[:targets]:
-            world.add_target(name, ROLES.get(type(fault), "engine"), node="gpu-node-1", processes=2, wire=wire)
+            world.add_target(name, ROLES.get(type(fault), "engine"), node="gpu-node-1", processes=3, wire=wire)
         await check_fault(
             fault, tuple(t.record for t in world.supervisor.targets.values()), world.host, lasting=lasting
         )
@@ -278,7 +281,7 @@ def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> Non
         target = (
             world.add_gateway()
             if isinstance(fault, ReleaseCanary)
-            else world.add_target("a", ROLES.get(type(fault), "engine"), node="gpu-node-1", processes=2, wire=wire)
+            else world.add_target("a", ROLES.get(type(fault), "engine"), node="gpu-node-1", processes=3, wire=wire)
         )
         await check_negative_control(fault, (target,), world.host)
 

@@ -26,7 +26,7 @@ HOST = cast("Host", cast("Any", OnlyProcesses()))
 def test_a_state_folder_that_lies_too_deep_for_a_socket_is_refused_with_what_to_do(tmp_path: Path) -> None:
     deep = LocalStack(tmp_path / ("x" * 107))
     with pytest.raises(StackTrouble, match="set BROWNOUT_STATE to a folder with a shorter path") as trouble:
-        start(deep, (), dies_with_us=True)
+        start(deep, "embedded", (), dies_with_us=True)
     assert (64, False) == (trouble.value.exit_code, deep.folder.exists())
 
 
@@ -62,6 +62,6 @@ def test_a_proxy_that_cannot_be_had_is_bad_input_before_anything_starts(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StackTrouble) as trouble:
-        start(LocalStack(tmp_path / "stack"), (), dies_with_us=True, proxy=proxy)
+        start(LocalStack(tmp_path / "stack"), "embedded", (), dies_with_us=True, proxy=proxy)
     assert 64 == trouble.value.exit_code
     assert remedy in str(trouble.value)

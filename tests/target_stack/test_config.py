@@ -42,6 +42,37 @@ def test_the_bundled_topology_has_the_promised_names_roles_and_nodes():
     ]
 
 
+def test_the_disaggregated_topology_has_prefill_and_decode_in_place_of_engines():
+    topology = load_topology("embedded-pd")
+    found = [(t.name, t.role) for t in topology.targets if t.component == "engine"]
+    assert found == [
+        ("prefill-a", "prefill"),
+        ("decode-a", "decode"),
+        ("decode-b", "decode"),
+        ("engine-small", "fallback-engine"),
+    ]
+    assert topology.profile == "embedded-pd"
+
+
+def test_every_path_of_a_producer_stands_behind_an_edge_of_its_own_and_peers_are_sent_there():
+    topology = load_topology("embedded-pd")
+    (prefill,), address = topology.of_role("prefill"), {name: f"via-{name}:1" for name in topology.endpoints()}
+    direct = {name: f"{name}:2" for name in topology.endpoints()}
+    config = component_config(topology, prefill, listen="h:1", address=address, data_dir="/d", direct=direct)
+    kv = EngineConfig.from_json(config).kv_transfer
+    assert (kv.side_channel, kv.side_channel_via) == ("prefill-a.side_channel:2", "via-prefill-a.side_channel:1")
+    assert (kv.transfer, kv.transfer_via) == ("prefill-a.transfer:2", "via-prefill-a.transfer:1")
+
+
+def test_the_gateway_of_a_disaggregated_stack_knows_who_computes_prompts_and_who_goes_on():
+    topology = load_topology("embedded-pd")
+    address = dict.fromkeys(topology.endpoints(), "h:1")
+    config = component_config(topology, topology.targets[0], listen="127.0.0.1:1", address=address, data_dir="/d")
+    gateway = GatewayConfig.from_config(config)
+    assert [each.name for each in gateway.prefill] == ["prefill-a"]
+    assert [each.name for each in gateway.engines] == ["decode-a", "decode-b"]
+
+
 def test_the_fallback_engine_is_faster_in_every_cost():
     topology = load_topology()
     large, small = topology.of_role("engine")[0].settings, topology.of_role("fallback-engine")[0].settings

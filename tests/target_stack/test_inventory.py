@@ -45,6 +45,7 @@ def test_an_engine_has_all_its_handles():
         "component": "engine",
         "model": "brownout-chat",
         "pids": [11, 51],
+        "parts": {},
         "address": "127.0.0.1:101",
         "via": "127.0.0.1:201",
         "metrics": "http://127.0.0.1:101/metrics",
@@ -127,3 +128,22 @@ def test_whose_data_is_on_a_disk_of_its_own_says_where():
     )
     assert found["targets"][0]["handles"]["data"] == data
     assert all("data" not in target["handles"] for target in record()["targets"])
+
+
+def test_the_paths_of_a_producer_are_handles_each_with_the_edge_before_it():
+    topology = load_topology("embedded-pd")
+    (prefill,) = topology.of_role("prefill")
+    paths = {"transfer": ("127.0.0.1:5", "127.0.0.1:6")}
+    view = TargetView(prefill, "ready", (), (1, 2, 3), "127.0.0.1:1", None, parts={"core": 2, "worker": 3}, paths=paths)
+    proxy = {"admin": "127.0.0.1:9", "kind": "brownout"}
+    given = {"ready": True, "weaknesses": [], "supervisor": Path("/s/control.sock"), "proxy": proxy}
+    given["token_file"] = Path("/s/token")
+    (found,) = inventory_record(topology, [view], **given)["targets"]
+    assert found["parts"] == {"core": 2, "worker": 3}
+    assert found["handles"]["kv_paths"] == {
+        "transfer": {
+            "address": "127.0.0.1:5",
+            "via": "127.0.0.1:6",
+            "proxy": {**proxy, "name": "prefill-a.transfer"},
+        }
+    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 from chaos.faults.fault import CannotInject, Undo
 from chaos.faults.grips import supervisor
@@ -95,6 +95,34 @@ async def listed_processes(target: Target, host: Host) -> tuple[ProcessId, ...]:
             f"{target.name} is dead already: {what}; start it or wait until `brownout status` shows it ready"
         )
     return tuple(process for process in found if process)
+
+
+Part = Literal["core", "worker"]
+"""A process of a model server that can be harmed alone: the one that schedules, the one that computes."""
+
+
+async def part_process(target: Target, part: Part, host: Host) -> ProcessId:
+    """This one process as it is now. Raises CannotInject when it is dead.
+
+    A stack that names no parts has the core last in its list.
+    """
+    listed = await listed_processes(target, host)
+    socket = target.handles.get("supervisor")
+    record = await supervisor.look(socket, target.name, host) if socket else None
+    pid = (record.get("parts") or {} if record else target.parts).get(part)
+    found = next((process for process in listed if process.pid == pid), listed[-1] if part == "core" else None)
+    if found is None:
+        raise CannotInject(f"{target.name} is dead already: its {part} is gone; wait until `brownout status` shows it")
+    return found
+
+
+def without_part(targets: tuple[Target, ...], part: str) -> tuple[str, ...]:
+    """A sentence for each target that names no such process."""
+    return tuple(
+        f"{t.name}: the inventory names none of its processes as its {part}; choose an engine with a KV connector"
+        for t in targets
+        if part == "worker" and part not in t.parts
+    )
 
 
 def without_proxy(targets: tuple[Target, ...]) -> tuple[str, ...]:

@@ -19,13 +19,12 @@ from chaos.faults.grips.grip import ANSWER_S, Grip, grips_in
 from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
-from chaos.inventory import Target
+from chaos.inventory import ENGINE_ROLES, Target
 from chaos.ports import Host, Need
 
 Told = Mapping[str, Any]
 """What an engine says of itself: model, max_model_len, num_gpu_blocks, prefix_caching, block_size."""
 
-ENGINES = ("engine", "fallback-engine")
 _CACHE = re.compile(r"^vllm:cache_config_info\{([^}]*)\}", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _NAMED_OTHERWISE = {"prefix_caching": "enable_prefix_caching"}
@@ -49,9 +48,9 @@ class OtherSettings(ABC):
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target must be an engine with a supervisor that can restart it."""
         others = (
-            f"{t.name}: a {t.role} has no such settings; choose a target of role engine or fallback-engine"
+            f"{t.name}: a {t.role} has no such settings; choose a target of role {' or '.join(ENGINE_ROLES)}"
             for t in targets
-            if t.role not in ENGINES
+            if t.role not in ENGINE_ROLES
         )
         return (*others, *supervisor.without(targets, "restart it with other settings"))
 

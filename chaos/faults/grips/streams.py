@@ -17,7 +17,7 @@ from chaos.faults.grips import toxics
 from chaos.faults.grips.grip import ANSWER_S, Grip
 from chaos.faults.grips.one_toxic import OneToxic
 from chaos.faults.grips.replies import told
-from chaos.inventory import Target
+from chaos.inventory import ENGINE_ROLES, Target
 from chaos.ports import Host, HttpReply
 
 Ending = Literal["whole", "failed", "garbled", "cut call", "broken", "truncated", "silent", "none"]
@@ -28,7 +28,6 @@ time.
 
 _MORE_TOKENS = 4  # than pass before the harm, so that there is something to harm
 _TOKEN_S = 0.1  # a token that takes longer is no sign of health
-_ENGINES = ("engine", "fallback-engine")
 _DATA = "data: "
 _DONE = "[DONE]"
 
@@ -65,9 +64,9 @@ class StreamFault(OneToxic):
     def obstacles(self, targets: tuple[Target, ...], /) -> tuple[str, ...]:
         """A target must serve streams."""
         return tuple(
-            f"{t.name}: a {t.role} serves no token streams; choose a target of role {' or '.join(_ENGINES)}"
+            f"{t.name}: a {t.role} serves no token streams; choose a target of role {' or '.join(ENGINE_ROLES)}"
             for t in targets
-            if t.role not in _ENGINES
+            if t.role not in ENGINE_ROLES
         )
 
     async def expected(self, targets: tuple[Target, ...], host: Host, /) -> Mapping[str, Any]:

@@ -27,6 +27,7 @@ Kind = Literal[
     "truncated",  # the stream ended without a finish_reason, [DONE] or not
     "malformed",  # not SSE, not JSON, not the shape of a chunk
     "no_first_token",  # silence before the first token
+    "no_transfer",  # the KV blocks of a prompt did not come from the engine that computed it
     "stalled",  # silence between tokens
     "too_slow",  # the deadline came first; the replica may be fine
     "rejected",  # 4xx: the request is at fault
@@ -42,6 +43,7 @@ CLASSES: Mapping[Kind, RetryClass] = {
     "truncated": "elsewhere",
     "malformed": "elsewhere",
     "no_first_token": "elsewhere",
+    "no_transfer": "elsewhere",
     "stalled": "elsewhere",
     "too_slow": "once",
     "rejected": "once",

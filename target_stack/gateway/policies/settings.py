@@ -17,6 +17,7 @@ from target_stack.gateway.policies.answers import AnswerSettings
 from target_stack.gateway.policies.autoscale import AutoscaleSettings
 from target_stack.gateway.policies.caching import CacheSettings, SingleFlightSettings
 from target_stack.gateway.policies.canary import CanarySettings
+from target_stack.gateway.policies.disaggregation import DisaggregationSettings
 from target_stack.gateway.policies.hedge import HedgeSettings
 from target_stack.gateway.policies.limiter import LimiterSettings
 from target_stack.gateway.policies.observing import LogSettings, RecallSettings
@@ -171,6 +172,7 @@ class PolicySettings:
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
     drain: DrainSettings = field(default_factory=DrainSettings)
     autoscale: AutoscaleSettings = field(default_factory=AutoscaleSettings)
+    disaggregation: DisaggregationSettings = field(default_factory=DisaggregationSettings)
 
     def __post_init__(self) -> None:
         """Raises ValueError for a breaker that takes a call for lost while it may still be under way."""
