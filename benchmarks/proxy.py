@@ -1,9 +1,11 @@
-"""What the fault proxy costs: requests per second, throughput and added latency, as ratios measured in one run.
+"""What the fault proxy costs, idle and with one latency toxic: requests per second, throughput and added latency, as
+ratios measured in one run.
 
     python benchmarks/proxy.py [--toxiproxy PATH] [--rounds N] [--latency-ms N]
 
 Machines differ and are noisy, so every way (direct, ours, a real Toxiproxy if there is one) is measured once per round,
 the rounds are interleaved, and medians over rounds are compared. Client and upstream are small processes of their own.
+What is added is the time of one request on a kept connection less that of a direct one, and less the toxic's delay.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import truediv
 from pathlib import Path
 
 REQUEST = b"GET /ping HTTP/1.1\r\nHost: upstream\r\n\r\n"
@@ -30,6 +33,8 @@ REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 GIVE = b"GIVE"
 CONNECTIONS = 32
 STREAM_BYTES = 200_000_000
+WORK = ("req/s", "MB/s")
+LATENCIES = ("p50 us", "p99 us")
 _BLOCK = bytes(1 << 20)
 
 
@@ -41,6 +46,10 @@ class Way:
     port: int
     measured: dict[str, list[float]]
     pid: int | None = None
+
+    def median(self, name: str) -> float:
+        """Of what was measured in all rounds."""
+        return statistics.median(self.measured[name])
 
     def cpu_s(self) -> float:
         """CPU seconds that its proxy has used so far; unlike the clock they do not depend on who else is running."""
@@ -176,11 +185,11 @@ def server(command: list[str], admin: int) -> Iterator[int]:
         process.wait()
 
 
-def proxied(admin: int, upstream_port: int, latency_ms: int, name: str = "bench") -> int:
+def proxied(admin: int, upstream_port: int, latency_ms: int | None = None, name: str = "bench") -> int:
     """The port of a new proxy in front of the upstream, with one latency toxic if there is a latency."""
     proxy = {"name": name, "listen": "127.0.0.1:0", "upstream": f"127.0.0.1:{upstream_port}"}
     port = int(call(admin, "/proxies", proxy)["listen"].rpartition(":")[2])
-    if latency_ms >= 0:
+    if latency_ms is not None:
         call(admin, f"/proxies/{name}/toxics", {"type": "latency", "attributes": {"latency": latency_ms}})
     return port
 
@@ -191,25 +200,38 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def report(ways: list[Way], write: Callable[[str], object]) -> None:
+def table(ways: list[Way], delay_ms: float) -> list[str]:
     """Medians over the rounds; in brackets the median of the per-round ratios to the last way."""
-    metrics = list(ways[0].measured)
-    last = ways[-1]
-    write(f"{'':12}" + "".join(f"{name:>20}" for name in metrics))
+    names, last = list(ways[0].measured), ways[-1]
+    lines = [f"{'':12}" + "".join(f"{name:>20}" for name in (*names, "added p50 us", "added p99 us"))]
     for way in ways:
         cells = []
-        for name in metrics:
+        for name in names:
             pairs = zip(way.measured[name], last.measured[name], strict=True)
             ratio = statistics.median(mine / (other or 1) for mine, other in pairs)
-            cells.append(f"{statistics.median(way.measured[name]):>12.0f} (x{ratio:5.2f})")
-        write(f"{way.name:12}" + "".join(f"{cell:>20}" for cell in cells))
-    write(f"ratios are to {last.name}, round by round")
-    for way in ways[1:]:
-        added = {
-            name: statistics.median(way.measured[name]) - statistics.median(ways[0].measured[name])
-            for name in ("p50 us", "p99 us")
-        }
-        write(f"added by {way.name}: p50 {added['p50 us']:.0f} us, p99 {added['p99 us']:.0f} us")
+            cells.append(f"{way.median(name):>12.0f} (x{ratio:5.2f})")
+        added = [] if way is ways[0] else [f"{added_us(way, ways[0], name, delay_ms):.0f}" for name in LATENCIES]
+        lines.append(f"{way.name:12}" + "".join(f"{cell:>20}" for cell in (*cells, *added)))
+    return [*lines, f"ratios are to {last.name}, round by round"]
+
+
+def added_us(way: Way, direct: Way, name: str, delay_ms: float) -> float:
+    """What a proxy adds beside the delay that it was asked for."""
+    return way.median(name) - direct.median(name) - delay_ms * 1e3
+
+
+def goals(ways: list[Way], delay_ms: float) -> str:
+    """How many times as good as the last way ours is: more work in the same time, or less time added. 1.0 is equal."""
+    direct, ours, last = ways
+    work = {name: statistics.median(map(truediv, ours.measured[name], last.measured[name])) for name in WORK}
+    spared = {
+        f"added {name.removesuffix(' us')}": added_us(last, direct, name, delay_ms)
+        / max(1.0, added_us(ours, direct, name, delay_ms))
+        for name in LATENCIES
+    }
+    figures = {**work, **spared}
+    told = ", ".join(f"{name} {value:.2f}{'' if value >= 1 else ' (BELOW)'}" for name, value in figures.items())
+    return f"times as good as {last.name}: {told}"
 
 
 def built() -> Path | None:
@@ -227,28 +249,38 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.6, help="per measurement")
-    parser.add_argument(
-        "--latency-ms", type=int, default=-1, help="put one latency toxic in (0: the bare cost of a chain)"
-    )
+    parser.add_argument("--latency-ms", type=int, default=5, help="of the toxic (0: the bare cost of a chain)")
     options = parser.parse_args()
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     peer = multiprocessing.get_context("fork").Process(target=upstream, args=(listener,), daemon=True)
     peer.start()
     direct = int(listener.getsockname()[1])
+    commands = {"brownout": [sys.executable, "-m", "chaos.proxy"]}
+    if options.toxiproxy:
+        commands["toxiproxy"] = [str(options.toxiproxy)]
+    for latency_ms in (None, options.latency_ms):
+        with started(commands, direct, latency_ms) as ways:
+            for _ in range(options.rounds):
+                for way in ways:
+                    measure(way, options.seconds)
+        delay_ms = latency_ms or 0
+        print("idle" if latency_ms is None else f"one latency toxic of {latency_ms} ms")
+        print("\n".join(table(ways, delay_ms)))
+        if options.toxiproxy:
+            print(goals(ways, delay_ms))
+    peer.terminate()
+
+
+@contextlib.contextmanager
+def started(commands: Mapping[str, list[str]], direct: int, latency_ms: int | None) -> Iterator[list[Way]]:
+    """The ways to the upstream: straight, then through each server."""
     ways = [Way("direct", direct, {})]
     with contextlib.ExitStack() as running:
-        commands = {"brownout": [sys.executable, "-m", "chaos.proxy"]}
-        if options.toxiproxy:
-            commands["toxiproxy"] = [str(options.toxiproxy)]
         for name, command in commands.items():
             admin = free_port()
             pid = running.enter_context(server([*command, "-host", "127.0.0.1", "-port", str(admin)], admin))
-            ways.append(Way(name, proxied(admin, direct, options.latency_ms), {}, pid))
-        for _ in range(options.rounds):
-            for way in ways:
-                measure(way, options.seconds)
-    report(ways, print)
-    peer.terminate()
+            ways.append(Way(name, proxied(admin, direct, latency_ms), {}, pid))
+        yield ways
 
 
 if __name__ == "__main__":

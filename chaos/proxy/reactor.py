@@ -25,8 +25,9 @@ _FOREVER_S = 3600.0
 # From here on sleeps end at microseconds; a longer one, of which the kernel may be late by a thousandth, ends before.
 _APPROACH_S = 0.0015
 _PUNCTUAL = 0.999
-# Waking up takes this long, so the last moments before a timer are not slept but watched.
-_WATCH_S = 0.00012
+# The last moments before a timer are not slept but watched: as many as waking up has lately taken, and at most these.
+_WATCH_MOST_S = 0.00015
+_LEARN = 0.125
 # So many rounds without a rest, and it is work that fills the time and not waiting.
 _BUSY_ROUNDS = 16
 
@@ -58,6 +59,7 @@ class Reactor:
         self.exact = False
         self._precedence = precedence or Precedence(wanted=False)
         self._busy_rounds = 0
+        self._watch_s = _WATCH_MOST_S / 2
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
         self._fresh: set[int] = set()  # registered while events are handed out: older events are not theirs
@@ -164,8 +166,11 @@ class Reactor:
             return self._epoll.poll(wait_s)
         if wait_s > 2 * _APPROACH_S:
             return self._epoll.poll(math.floor((wait_s * _PUNCTUAL - _APPROACH_S) * 1e3) / 1e3)
-        if wait_s > _WATCH_S:
-            select.select((self._epoll,), (), (), wait_s - _WATCH_S)
+        if wait_s > self._watch_s:
+            wake_at = self._timers[0].when - self._watch_s
+            if not select.select((self._epoll,), (), (), wait_s - self._watch_s)[0]:
+                late_s = min(max(0.0, time.monotonic() - wake_at), _WATCH_MOST_S)
+                self._watch_s += _LEARN * (late_s - self._watch_s)
         return self._epoll.poll(0)
 
     def _run_timers(self) -> None:
