@@ -65,7 +65,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--token-file", type=Path, metavar="F", help="demand its content as bearer token (made if missing; mode 600)"
     )
     parser.add_argument("-seed", "--seed", type=int, help="makes jitter, slices and toxicity repeatable")
-    parser.add_argument("--strict", action="store_true", help="also do what Toxiproxy gets wrong on the data plane")
+    parser.add_argument(
+        "--strict", action="store_true", help="also do what Toxiproxy gets wrong, such as losing a half-close"
+    )
     parser.add_argument(
         "--fair", action="store_true", help="share the processor with others even while toxics wait (default: go first)"
     )

@@ -16,6 +16,7 @@ server go before ordinary processes where that is allowed, as the proxy does.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import multiprocessing
 import select
 import socket
@@ -87,7 +88,7 @@ def peer() -> Iterator[int]:
         try:
             yield int(listener.getsockname()[1])
         finally:
-            process.terminate()
+            process.kill()
             process.join()
 
 
@@ -173,11 +174,14 @@ def requests_hit(admin: int, port: int, share: float) -> int:
     """How many requests on one connection a toxic hits that chooses single ones."""
     toxic = {"type": "http_status", "toxicity": share, "attributes": {"status": 418}}
     call(admin, "/proxies/bench/toxics", toxic)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     hit = 0
-    with connect(port) as sock:
-        for _ in range(DRAWS):
-            sock.sendall(REQUEST)
-            hit += b" 418 " in sock.recv(4096)
+    for _ in range(DRAWS):
+        client.request("GET", "/ping")
+        answer = client.getresponse()
+        answer.read()
+        hit += answer.status == 418
+    client.close()
     return hit
 
 

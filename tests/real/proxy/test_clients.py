@@ -1,4 +1,4 @@
-"""Strangers' clients drive our server unchanged, as they drive a Toxiproxy (toxiproxy-python: tests/proxy)."""
+"""Strangers' clients drive our server unchanged, as they drive a Toxiproxy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toxiproxy import Toxiproxy
+from toxiproxy.api import APIConsumer
+from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
 from tests.real.proxy.servers import tool
 
@@ -42,6 +45,30 @@ def test_the_go_client_of_toxiproxy_itself(either: str) -> None:
     assert "Removed toxic 'slow'" in cli("toxic", "delete", "--toxicName", "slow", "go")
     assert "disabled" in cli("toggle", "go")
     assert "Deleted proxy go" in cli("delete", "go")
+
+
+def test_toxiproxy_python(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of it on our server alone: tests/proxy/test_clients.py."""
+    host, _, port = either.rpartition(":")
+    monkeypatch.setattr(APIConsumer, "host", host)
+    monkeypatch.setattr(APIConsumer, "port", int(port))
+    client = Toxiproxy()
+    assert client.running()
+    proxy = client.create(upstream=UPSTREAM, name="python")
+    with pytest.raises(ProxyExists):
+        client.create(upstream=UPSTREAM, name="python")
+    proxy.add_toxic(type="latency", attributes={"latency": 50})
+    assert {"latency": 50, "jitter": 0} == proxy.get_toxic("latency_downstream").attributes
+    with pytest.raises(InvalidToxic):
+        proxy.add_toxic(type="nonsense")
+    proxy.disable()
+    assert client.reset()
+    again = client.get_proxy("python")
+    assert (True, {}) == (again.enabled, again.toxics())
+    with pytest.raises(NotFound):
+        again.destroy_toxic("latency_downstream")
+    client.destroy_all()
+    assert {} == client.proxies()
 
 
 def test_chaostoolkit_toxiproxy(either: str) -> None:
