@@ -30,7 +30,7 @@ class Clock(Protocol):
         ...
 
     def wall(self) -> float:
-        """Unix seconds, for people to read; never used to decide."""
+        """Unix seconds, for people to read; decides nothing but whether another's clock is right."""
         ...
 
     def boot_id(self) -> str:
@@ -89,17 +89,18 @@ class Processes(Protocol):
 class Need:
     """What a fault cannot do without on this machine. `how` tells a person how to get it.
 
-    root: an effective user id of 0; tool: a program on the PATH; module: an importable Python module; path: a file that
-    can be opened for reading and writing (/dev/fuse); kernel: a part of the kernel that may be left out of it.
+    root: an effective user id of 0; trace: leave to trace other processes (ptrace(2)); machine: this kind of processor;
+    tool: a program on the PATH; module: an importable Python module; path: a file that can be opened for reading and
+    writing (/dev/fuse); kernel: a part of the kernel that may be left out of it.
     """
 
-    kind: Literal["root", "tool", "module", "path", "kernel"]
+    kind: Literal["root", "trace", "machine", "tool", "module", "path", "kernel"]
     name: str
     how: str
 
     def __str__(self) -> str:
         """As it stands in the catalog."""
-        return "root" if self.kind == "root" else f"{self.kind} {self.name}"
+        return self.kind if self.kind == self.name else f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,12 @@ class Programs(Protocol):
     async def sabotage(self, program: str, warrant: Path, *, timeout_s: float = 10.0) -> Ran:
         """Start a saboteur on the orders in the file `warrant`; it stays there while that file does. Returns when the
         harm is in force (status 0) or has failed (`errors` says why). Never raises.
+        """
+        ...
+
+    async def mend(self, program: str, mark: str, *, timeout_s: float = 10.0) -> Ran:
+        """Take away what saboteurs of that program have left behind under a mark when they were killed (status 0 when
+        nothing is left). Never raises.
         """
         ...
 

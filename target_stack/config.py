@@ -205,6 +205,10 @@ def kv_settings(
     return {"kv_transfer": {**target.settings["kv_transfer"], **listens, **told}}
 
 
+WITH_STORAGE = ("postgres", "valkey", "tools", "agent")
+"""The components that are of no use without their files."""
+
+
 def admin_socket(data_dir: str) -> str:
     """Where the gateway listens for its operators."""
     return f"{data_dir}/admin.sock"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from target_stack.config import TargetSpec, Topology, device_of
+from target_stack.storage_check import ROUTE as STORAGE_CHECK
 
 _WITH_EVENTS = ("gateway", "device", "agent")
 
@@ -18,7 +19,8 @@ class TargetView:
     """All that the record tells of one target now. `pids` are its processes, parent first; `address` is `host:port`;
     `admin` is the socket for the operators of a gateway; `last_exit` how its last process ended, as a status or the
     negative number of a signal; `data` where its data is, when that is on a disk of its own; `parts` names those of its
-    processes that are of different kinds; `paths` are its further listeners, direct and through the proxy.
+    processes that are of different kinds; `paths` are its further listeners, direct and through the proxy; `storage` is
+    the folder of its files.
     """
 
     spec: TargetSpec
@@ -34,6 +36,7 @@ class TargetView:
     data: Mapping[str, Any] | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
+    storage: str | None = None
 
 
 def _path_record(view: TargetView, path: str, proxy: Mapping[str, str] | None) -> dict[str, Any]:
@@ -53,6 +56,9 @@ def _target_record(
         handles["admin"] = view.admin
     if view.data:
         handles["data"] = dict(view.data)
+    if view.storage:
+        check = {"check": f"{http}{STORAGE_CHECK}"} if http else {}
+        handles["storage"] = {"folder": view.storage, **check}
     if proxy:
         handles["proxy"] = {**proxy, "name": view.spec.name}
     if devices and (device := device_of(view.spec)):

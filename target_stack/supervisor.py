@@ -19,7 +19,7 @@ from typing import Any
 from target_stack.addresses import AddressBook
 from target_stack.burdens import Burden, life_s, settings
 from target_stack.children import Children, NurseryGone, members, named_parts, signal_group, sweep
-from target_stack.config import Topology, admin_socket
+from target_stack.config import WITH_STORAGE, Topology, admin_socket
 from target_stack.inventory import TargetView, inventory_record, write_atomic
 from target_stack.lifecycle import (
     AskedToRestart,
@@ -118,7 +118,8 @@ class Supervisor:
         past = seat.last_exit, life.incarnation
         data = self._workspace.data_record(name)
         paths = {path: (self._book.direct(edge), self._book.via(edge)) for path, edge in spec.kv_paths.items()}
-        more = *past, data, seat.parts, paths
+        storage = str(self._workspace.folder(name)) if spec.component in WITH_STORAGE else None
+        more = *past, data, seat.parts, paths, storage
         return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin, burdens, *more)
 
     def _paths(self, name: str) -> Mapping[str, str]:

@@ -266,6 +266,12 @@ WEAKNESSES = (
         "agent",
         _with(waits={"agent_s": _NEVER_S, "dependency_s": _NEVER_S, "task_s": _NEVER_S}),
     ),
+    Weakness(
+        "agent_deadlines_by_date",
+        "Deadlines and leases of tasks are measured by the date: a step of the clock ends every task that is open.",
+        "agent",
+        _with(clock="wall"),
+    ),
 )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.ports import Ran
+from chaos.saboteurs.life import HarmFailed
+from chaos.saboteurs.mending import mend
 
 
 class LocalPrograms:
@@ -40,3 +42,12 @@ class LocalPrograms:
     async def sabotage(self, program: str, warrant: Path, *, timeout_s: float = 10.0) -> Ran:
         """Start a saboteur of ours."""
         return await self.run([sys.executable, "-m", "chaos.saboteurs", program, str(warrant)], timeout_s=timeout_s)
+
+    async def mend(self, program: str, mark: str, *, timeout_s: float = 10.0) -> Ran:
+        """Clean up after saboteurs of ours, in a thread: to start a program for it would cost the revert its time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.to_thread(mend, program, mark)
+        except (HarmFailed, OSError) as failure:
+            return Ran(1, "", str(failure) or type(failure).__name__)
+        return Ran(0, "", "")

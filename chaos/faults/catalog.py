@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from chaos.faults.cache_flush import CacheFlush
+from chaos.faults.clock_skew import ClockSkew
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.cpu_pressure import CpuPressure
 from chaos.faults.disk_full import DiskFull
@@ -23,6 +24,8 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.io_delay import IoDelay
+from chaos.faults.io_error import IoError
 from chaos.faults.kv_cache_shrink import KvCacheShrink
 from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
@@ -72,6 +75,7 @@ from chaos.faults.vector_store_unready import VectorStoreUnready
 
 FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
+    ClockSkew,
     ConfigDrift,
     CpuPressure,
     DiskFull,
@@ -88,6 +92,8 @@ FAULTS: tuple[type[Fault], ...] = (
     HttpDelay,
     HttpReset,
     HttpStatus,
+    IoDelay,
+    IoError,
     KvCacheShrink,
     MemoryPressure,
     MetricsFreeze,

@@ -31,6 +31,7 @@ from chaos.testing.redis import FakeRedis
 from chaos.testing.releases import FakeReleases
 from chaos.testing.serving import FakeServing
 from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, ProcessTable
+from chaos.testing.tampered import Tampered
 
 ROUND_TRIP_S = 0.0005
 _FATAL = ("timeout", "reset_peer")
@@ -174,13 +175,14 @@ class InMemoryHost:
         self.processes = ProcessTable()
         self.supervisor = FakeSupervisor(socket, self.processes)
         self.proxy = FakeProxy(admin)
-        self.redis = FakeRedis(self.supervisor, self.proxy)
-        self.postgres = FakePostgres(self.supervisor, self.proxy)
-        self.devices = FakeDevices("127.0.0.1:8479")
-        serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices)
-        self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.files = InMemoryFiles()
         self.programs = FakePrograms(self.processes, self.files)
+        tampered = Tampered(self.programs, self.clock)
+        self.redis = FakeRedis(self.supervisor, self.proxy, tampered)
+        self.postgres = FakePostgres(self.supervisor, self.proxy, tampered)
+        self.devices = FakeDevices("127.0.0.1:8479")
+        serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices, tampered)
+        self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.kernel = FakeKernel(self.processes, self.programs, self.clock)
         self.groups = FakeGroups(self.processes)
         self.files.show(self.kernel, self.groups)
@@ -211,6 +213,7 @@ class InMemoryHost:
             "proxy": {"admin": self.proxy.admin, "name": name, "token_file": KEY_FILE},
             "data": {"folder": data, "limit_bytes": 16 << 20},
             "device": {"admin": self.devices.admin, "id": self.devices.add(name), "token_file": KEY_FILE},
+            "storage": {"folder": f"/var/lib/{name}", "check": f"http://{address}/storage"},
         }
         self.proxy.add(name, listen=via, upstream=address)
         self.files.full[Path(data)] = lambda: any(data in each["folders"] for each in self.programs.at_work("disk"))

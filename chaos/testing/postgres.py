@@ -12,21 +12,26 @@ from collections.abc import Callable, Sequence
 from chaos.ports import PostgresRefused, Rows
 from chaos.testing.reach import reach
 from chaos.testing.stack import FakeProxy, FakeSupervisor
+from chaos.testing.tampered import Tampered
 
 NO_SUCH_TABLE = "42P01"
 DOCUMENTS = ("one", "two", "three")
 """Ids of what the table `documents` holds at first."""
+_FILE_TROUBLE = {"EIO": "58030", "ENOSPC": "53100", "EMFILE": "53000", "EROFS": "42501"}
 _READ_ONLY_CODE = "25006"
 _KIND = re.compile(r"to_regclass\('(\w+)'\)")
 
 
 class FakeDatabase:
-    """One server's. `read_only` is the default of its transactions; `slept_s` what its last statements slept."""
+    """One server's. `read_only` is the default of its transactions; `slept_s` what its last statements slept, `now_s`
+    the time by its clock.
+    """
 
     def __init__(self) -> None:
         """With the table `documents`."""
         self.read_only = False
         self.slept_s = 0.0
+        self.now_s = 0.0
         self.sqlite = sqlite3.connect(":memory:", isolation_level=None)
         self.sqlite.create_function("translate", 3, lambda text, old, new: text.translate(str.maketrans(old, new)))
         self.sqlite.create_function("pg_sleep", 1, self._sleep)
@@ -76,6 +81,10 @@ class FakeDatabase:
             "SELECT setting FROM pg_settings": lambda _: (("on" if self.read_only else "off",),),
             "SELECT count(*) FROM pg_file_settings": lambda _: ((str(int(self.read_only)),),),
             "SELECT relkind FROM pg_class": self._kind,
+            "SELECT set_config(": lambda _: (("64kB",),),
+            "SELECT count(*) FROM (SELECT n FROM generate_series": lambda _: (("20000",),),
+            "SELECT pg_logical_emit_message(": lambda _: (("0/1",),),
+            "SELECT extract(epoch FROM clock_timestamp())": lambda _: ((str(self.now_s),),),
         }
 
     def _kind(self, statement: str) -> Rows:
@@ -95,10 +104,11 @@ def _no_setting(name: str) -> str:
 class FakePostgres:
     """The `Postgres` port: every target whose wire is `postgres` has a database, which outlives its processes."""
 
-    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy, tampered: Tampered) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
         self._proxy = proxy
+        self._tampered = tampered
         self._databases: dict[str, FakeDatabase] = {}
 
     def database(self, name: str) -> FakeDatabase:
@@ -110,9 +120,14 @@ class FakePostgres:
     async def ask(self, address: str, statements: Sequence[str], *, timeout_s: float = 1.0) -> tuple[Rows, ...]:
         """Run them in one transaction."""
         owner = await reach(self._supervisor, self._proxy, address, "postgres", timeout_s)
+        error = self._tampered.error(owner)
+        if error:
+            raise PostgresRefused(_FILE_TROUBLE[error], f'could not open file "global/pg_filenode.map": {error}')
         database = self.database(owner.record.name)
+        database.now_s = self._tampered.told_s(owner)
         results = database.run(statements)
-        await asyncio.sleep(min(database.slept_s, timeout_s))
-        if database.slept_s > timeout_s:
+        needs_s = database.slept_s + self._tampered.delay_s(owner)
+        await asyncio.sleep(min(needs_s, timeout_s))
+        if needs_s > timeout_s:
             raise TimeoutError(f"{address} did not answer")
         return results

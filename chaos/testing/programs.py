@@ -16,6 +16,9 @@ from typing import Any
 from chaos.ports import Files, Ran
 from chaos.testing.stack import ProcessTable
 
+_LASTING = ("clock",)
+"""Saboteurs whose harm is there until it is mended."""
+
 
 class FakePrograms:
     """The `Programs` port. A command nobody has an answer for cannot be started."""
@@ -27,6 +30,7 @@ class FakePrograms:
         self._processes = processes
         self._files = files
         self._started: list[tuple[str, Path, Mapping[str, Any]]] = []
+        self._mended: set[str] = set()
 
     async def look(self, words: Sequence[str], *, timeout_s: float = 5.0) -> Ran:
         """As `run`."""
@@ -60,10 +64,23 @@ class FakePrograms:
         warrants = (warrant for _, warrant, given in self._started if given is orders)
         return next((found[0].pid for each in warrants if (found := self._processes.with_argument(str(each)))), None)
 
-    def at_work(self, program: str) -> list[Mapping[str, Any]]:
-        """The orders of each saboteur of this program that lives and has its warrant."""
-        return [
-            orders
-            for name, warrant, orders in self._started
-            if name == program and self._processes.with_argument(str(warrant)) and self._files.read(warrant) is not None
-        ]
+    async def mend(self, program: str, mark: str, *, timeout_s: float = 10.0) -> Ran:
+        """What its saboteurs left under the mark is no more."""
+        del program, timeout_s
+        await asyncio.sleep(0)
+        self._mended.add(mark)
+        return Ran(0, "", "")
+
+    def at_work(self, program: str, pids: Sequence[int] | None = None) -> list[Mapping[str, Any]]:
+        """The orders of each saboteur of this program that is in force, on one of these processes if any are given."""
+        found = [(warrant, orders) for name, warrant, orders in self._started if name == program]
+        orders_in_force = [orders for warrant, orders in found if self._in_force(program, warrant, orders)]
+        if pids is None:
+            return orders_in_force
+        return [orders for orders in orders_in_force if any(pid in pids for pid, _ in orders["processes"])]
+
+    def _in_force(self, program: str, warrant: Path, orders: Mapping[str, Any]) -> bool:
+        """It lives and has its warrant, or what it did outlives it."""
+        if program in _LASTING:
+            return orders["mark"] not in self._mended
+        return bool(self._processes.with_argument(str(warrant))) and self._files.read(warrant) is not None

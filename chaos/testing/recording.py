@@ -40,7 +40,7 @@ T = TypeVar("T")
 _LOOKING = ("GET", "HEAD")
 _QUESTIONS = ("/v1/completions", "/v1/chat/completions", "/mcp")
 """Asking a model for some tokens alters nothing, nor does what observers ask of tools."""
-_REDIS_LOOKS = ("PING", "INFO", "SELECT", "EXISTS", "DBSIZE", "SCAN")
+_REDIS_LOOKS = ("PING", "INFO", "SELECT", "EXISTS", "DBSIZE", "SCAN", "TIME")
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,12 @@ class _RecordedPrograms:
 
         return await self.recording.wait(f"sabotage {program} {warrant}", effect, changes=True)
 
+    async def mend(self, program: str, mark: str, *, timeout_s: float = 10.0) -> Ran:
+        def effect() -> Awaitable[Ran]:
+            return self.inner.mend(program, mark, timeout_s=timeout_s)
+
+        return await self.recording.wait(f"mend {program} {mark}", effect, changes=True)
+
 
 @dataclass(frozen=True)
 class _RecordedNetwork:
@@ -232,6 +238,14 @@ def _writes(statement: str) -> bool:
     return not statement.startswith("SELECT ") and not re.fullmatch(r"DELETE FROM \w+ WHERE 1 = 0", statement)
 
 
+def _redis_alters(commands: Sequence[Sequence[str]]) -> bool:
+    """A transaction that makes a key and drops it leaves nothing."""
+    match commands:
+        case [["MULTI"], ["SET", made, _], ["DEL", dropped], ["EXEC"]] if made == dropped:
+            return False
+    return any(command[0] not in _REDIS_LOOKS for command in commands)
+
+
 @dataclass(frozen=True)
 class _RecordedPostgres:
     recording: Recording
@@ -257,7 +271,7 @@ class _RecordedRedis:
             return self.inner.ask(address, commands, timeout_s=timeout_s)
 
         what = f"redis {address}: {'; '.join(' '.join(command) for command in commands)}"
-        return await self.recording.wait(what, effect, changes=any(c[0] not in _REDIS_LOOKS for c in commands))
+        return await self.recording.wait(what, effect, changes=_redis_alters(commands))
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from chaos.ports import RedisRefused, RedisReply
 from chaos.testing.reach import reach
 from chaos.testing.stack import FakeProxy, FakeSupervisor
+from chaos.testing.tampered import Tampered
 
 Databases = dict[int, dict[str, str]]
 FULL = {"answer:1": "one", "answer:2": "two", "answer:3": "three"}
@@ -16,10 +18,11 @@ FULL = {"answer:1": "one", "answer:2": "two", "answer:3": "three"}
 class FakeRedis:
     """The `Redis` port: every target whose wire is `redis` has databases, which outlive its processes."""
 
-    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy) -> None:
+    def __init__(self, supervisor: FakeSupervisor, proxy: FakeProxy, tampered: Tampered) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
         self._proxy = proxy
+        self._tampered = tampered
         self._databases: dict[str, Databases] = {}
 
     def databases(self, name: str) -> Databases:
@@ -31,6 +34,13 @@ class FakeRedis:
     ) -> tuple[RedisReply, ...]:
         """Run them in order; MULTI and EXEC change nothing, as nobody comes between."""
         owner = await reach(self._supervisor, self._proxy, address, "redis", timeout_s)
+        if ("INFO", "persistence") in commands:
+            return (f"aof_last_write_status:{'err' if self._tampered.error(owner) else 'ok'}",)
+        if ("TIME",) in commands:
+            now_s = self._tampered.told_s(owner)
+            return ((str(int(now_s)), str(int(now_s % 1 * 1e6))),)
+        writes = any(name in ("SET", "DEL") for name, *_ in commands)
+        await asyncio.sleep(min(timeout_s, self._tampered.delay_s(owner) if writes else 0))
         return _run(self.databases(owner.record.name), commands)
 
 

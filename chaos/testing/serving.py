@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +15,7 @@ from chaos.ports import HttpReply
 from chaos.testing.devices import FakeDevices
 from chaos.testing.harmed import BODIES, DONE, call, event, harmed, late_s, lost
 from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable, reply
+from chaos.testing.tampered import Tampered
 from chaos.testing.tools import Asked, FakeTools
 
 MODEL = "brownout-chat"
@@ -33,13 +35,19 @@ class FakeServing:
     """Answers for every live target."""
 
     def __init__(
-        self, supervisor: FakeSupervisor, processes: ProcessTable, proxy: FakeProxy, devices: FakeDevices
+        self,
+        supervisor: FakeSupervisor,
+        processes: ProcessTable,
+        proxy: FakeProxy,
+        devices: FakeDevices,
+        tampered: Tampered,
     ) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
         self._processes = processes
         self._proxy = proxy
         self._devices = devices
+        self._tampered = tampered
         self._scrapes = 0
         self._tools = FakeTools()
 
@@ -76,7 +84,11 @@ class FakeServing:
             await asyncio.sleep(timeout_s)
             return lost("timeout: frozen")
         if what in ("GET /ping", "GET /health"):
-            return reply(200)
+            now_s = self._tampered.told_s(owner)
+            return HttpReply(200, "", {"date": formatdate(now_s, usegmt=True)})
+        if what == "GET /storage":
+            await asyncio.sleep(min(timeout_s, self._tampered.delay_s(owner)))
+            return reply(503 if self._tampered.error(owner) else 200)
         if what == "GET /metrics":
             if kind == "http_page":
                 return HttpReply(200, attributes["page"], {})

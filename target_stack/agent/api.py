@@ -4,7 +4,7 @@
     GET    /v1/agent/tasks/{id}   by id or key, with every step; `?wait_s=` waits for the end
     GET    /v1/agent/tasks        the newest; `?state=` done, handed_over, failed, cancelled or open
     DELETE /v1/agent/tasks/{id}   have it end without its work
-    GET    /ping, /metrics, /debug/events?after=N
+    GET    /ping, /storage, /metrics, /debug/events?after=N
 
 200 is a task that has ended, 202 one that has not yet. A client that goes away stops nothing: an accepted task is
 finished.
@@ -30,6 +30,7 @@ from target_stack.gateway.instruments import series
 from target_stack.gateway.metrics import CONTENT_TYPE
 from target_stack.gateway.policies.deadline import HEADER
 from target_stack.gateway.trace import trace_of
+from target_stack.storage_check import ROUTE
 
 Clock = Callable[[], float]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -187,6 +188,7 @@ def make_app(desktop: Desktop) -> web.Application:
         web.get("/v1/agent/tasks/{task}", routes.show),
         web.delete("/v1/agent/tasks/{task}", routes.cancel),
         web.get("/ping", routes.ping),
+        web.get(ROUTE, routes.storage),
         web.get("/metrics", routes.metrics),
         web.get("/debug/events", routes.events),
     ])  # fmt: skip
@@ -252,6 +254,10 @@ class _Routes:
 
     async def ping(self, _: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})
+
+    async def storage(self, _: web.Request) -> web.Response:
+        status, told = self._desk.store.check()
+        return web.json_response(told, status=status)
 
     async def metrics(self, _: web.Request) -> web.Response:
         text = "".join(f"{line}\n" for line in exposition(self._desk.store, self._desk.wall()))

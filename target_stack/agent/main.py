@@ -32,6 +32,7 @@ from target_stack.agent.line import LINE_BYTES, LineGone, LocalDesk, RemoteDesk,
 from target_stack.agent.performer import RealPerformer
 from target_stack.agent.plans import AGENTS
 from target_stack.agent.settings import AgentConfig
+from target_stack.agent.steady import Clock, steady_clock, this_boot
 from target_stack.agent.store import TaskStore
 from target_stack.agent.worker import Worker
 from target_stack.gateway.policies.retry_budget import make_retry_budget
@@ -49,13 +50,18 @@ def main(config: Mapping[str, Any]) -> None:
     settings = AgentConfig.from_config(config)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     with _locked(Path(settings.data_dir)):
-        others = {name: _fork_agent(settings, name) for name in AGENTS[1:]}
+        clock = _clock(settings)
+        others = {name: _fork_agent(settings, name, clock) for name in AGENTS[1:]}
         try:
-            asyncio.run(_serve(settings, [line for _, line in others.values()]))
+            asyncio.run(_serve(settings, [line for _, line in others.values()], clock))
         finally:
             for pid, line in others.values():
                 line.close()
                 reap(pid)
+
+
+def _clock(settings: AgentConfig) -> Clock:
+    return time.time if settings.settings.clock == "wall" else steady_clock(Path(settings.data_dir), this_boot())
 
 
 @contextmanager
@@ -77,7 +83,7 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _fork_agent(settings: AgentConfig, name: str) -> tuple[int, socket.socket]:
+def _fork_agent(settings: AgentConfig, name: str, clock: Clock) -> tuple[int, socket.socket]:
     """Fork before any loop or thread exists. Only the child holds its end, so its death is an end of file here.
 
     It holds the folder's lock as well: no successor opens the store before the last of us is gone.
@@ -87,26 +93,28 @@ def _fork_agent(settings: AgentConfig, name: str) -> tuple[int, socket.socket]:
     child = os.fork()
     if child == 0:
         ours.close()
-        run_as_child(lambda: _be_agent(settings, name, theirs, parent), over=LineGone, what=f"the agent {name}")
+        run_as_child(lambda: _be_agent(settings, name, theirs, parent, clock), over=LineGone, what=f"the agent {name}")
     theirs.close()
     return child, ours
 
 
-def _be_agent(settings: AgentConfig, name: str, line: socket.socket, parent: int) -> None:
+def _be_agent(settings: AgentConfig, name: str, line: socket.socket, parent: int, clock: Clock) -> None:
     die_with_parent(parent)
     set_title(f"agent {name}")
-    asyncio.run(_work_apart(settings, name, line))
+    asyncio.run(_work_apart(settings, name, line, clock))
 
 
-async def _work_apart(settings: AgentConfig, name: str, line: socket.socket) -> None:
+async def _work_apart(settings: AgentConfig, name: str, line: socket.socket, clock: Clock) -> None:
     reader, writer = await asyncio.open_unix_connection(sock=line, limit=LINE_BYTES)
     desk = RemoteDesk(reader, writer)
-    async with _worker(settings, name, desk, random.Random(settings.seed)) as worker:
+    async with _worker(settings, name, desk, random.Random(settings.seed), clock) as worker:
         await _first_end(desk.listen(), worker.run())
 
 
 @asynccontextmanager
-async def _worker(settings: AgentConfig, name: str, desk: Desk, rng: random.Random) -> AsyncIterator[Worker]:
+async def _worker(
+    settings: AgentConfig, name: str, desk: Desk, rng: random.Random, clock: Clock
+) -> AsyncIterator[Worker]:
     """An agent with its own way to the tools."""
     rules = settings.settings
     async with (
@@ -124,7 +132,7 @@ async def _worker(settings: AgentConfig, name: str, desk: Desk, rng: random.Rand
             most_tries=rules.tries.most,
             rng=rng,
         )
-        yield Worker(name, desk, performer, rules, time.time, rng)
+        yield Worker(name, desk, performer, rules, clock, rng)
 
 
 async def _first_end(*work: Coroutine[Any, Any, None]) -> None:
@@ -138,7 +146,7 @@ async def _first_end(*work: Coroutine[Any, Any, None]) -> None:
         task.result()
 
 
-async def _serve(settings: AgentConfig, lines: Sequence[socket.socket]) -> None:
+async def _serve(settings: AgentConfig, lines: Sequence[socket.socket], clock: Clock) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -146,11 +154,11 @@ async def _serve(settings: AgentConfig, lines: Sequence[socket.socket]) -> None:
     path = None if rules.checkpoint == "memory" else Path(settings.data_dir) / "tasks.sqlite"
     with contextlib.closing(TaskStore(path, rules)) as store:
         rng = random.Random(None if settings.seed is None else f"{settings.seed}/{store.life}")
-        desk = LocalDesk(store, bell, time.time, time.monotonic)
+        desk = LocalDesk(store, bell, clock, time.monotonic)
         async with AsyncExitStack() as stack:
-            worker = await stack.enter_async_context(_worker(settings, AGENTS[0], desk, rng))
+            worker = await stack.enter_async_context(_worker(settings, AGENTS[0], desk, rng, clock))
             apart = [await _connected(line, desk, bell) for line in lines]
-            app = make_app(Desktop(store, bell, rules, time.time, time.monotonic, rng))
+            app = make_app(Desktop(store, bell, rules, clock, time.monotonic, rng))
             await stack.enter_async_context(_listening(app, settings.listen))
             await _first_end(_wait(stop.wait()), worker.run(), *apart)
     if not stop.is_set():

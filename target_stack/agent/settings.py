@@ -2,10 +2,11 @@
 
     {"name": "agent", "listen": "127.0.0.1:8100", "gateway": "http://...", "tools": "http://...", "model": "...",
      "data_dir": "/...", "tokens": {"support": "...", "approver": "..."},
-     "waits": {...}, "tries": {...}, "checkpoint": "disk", "key_policy": "per_step"}
+     "waits": {...}, "tries": {...}, "checkpoint": "disk", "key_policy": "per_step", "clock": "steady"}
 
 `checkpoint: memory` keeps tasks as long as the process lives; `key_policy: per_try` gives every try of a side effect a
-key of its own. Both are there to be planted as mistakes.
+key of its own; `clock: wall` measures deadlines and leases by a clock that can be stepped. All three are there to be
+planted as mistakes.
 """
 
 from __future__ import annotations
@@ -68,9 +69,10 @@ class AgentSettings:
     checkpoint: Literal["disk", "memory"] = "disk"
     key_policy: KeyPolicy = "per_step"
     tool_rules: ToolRules = field(default_factory=ToolRules)
+    clock: Literal["steady", "wall"] = "steady"
 
 
-_POLICIES = ("waits", "tries", "queue", "checkpoint", "key_policy", "tool_rules")
+_POLICIES = ("waits", "tries", "queue", "checkpoint", "key_policy", "tool_rules", "clock")
 _PLACES = ("name", "listen", "gateway", "tools", "model", "data_dir", "tokens", "seed")
 
 

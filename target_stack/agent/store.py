@@ -19,6 +19,7 @@ from target_stack.agent.machine import ended
 from target_stack.agent.queueing import Waiting, choose, circle, next_due
 from target_stack.agent.settings import AgentSettings
 from target_stack.agent.task import Task
+from target_stack.storage_check import check_storage
 from target_stack.transactions import transaction
 
 _SCHEMA = """
@@ -82,6 +83,10 @@ class TaskStore:
 
     def _sync(self, mode: str) -> None:
         self._db.execute(f"PRAGMA synchronous={mode}")
+
+    def check(self) -> tuple[int, dict[str, Any]]:
+        """Whether the file takes a write: see storage_check."""
+        return check_storage(self._db)
 
     def close(self) -> None:
         """Close the file."""

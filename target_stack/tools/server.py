@@ -3,7 +3,8 @@
     POST /mcp      MCP, JSON replies: `authorization: Bearer <agent token>`, `_meta: {"idempotency-key"}`; in revision
                    2026-07-28 each request stands for itself, in older ones it belongs to a session
     GET /tools     what there is         GET /audit?after=N    every call       GET /ledger?after=N    every side effect
-    GET /ping      alive                 GET /metrics          Prometheus text
+    GET /ping      alive                 GET /storage          the file takes a write
+    GET /metrics   Prometheus text
 
 A refusal is a tool error (`isError`, with `{"error": {"code", ...}}` as its structured content), never a protocol
 error: the model shall read it.
@@ -33,6 +34,7 @@ from starlette.routing import Route
 
 from target_stack.fixtures import fixtures_dir, read_documents, read_lines
 from target_stack.service_metrics import RequestMetrics
+from target_stack.storage_check import ROUTE
 from target_stack.tools.audit import AuditMode, open_log
 from target_stack.tools.catalog import TOOLS
 from target_stack.tools.desk import Desk, Done, Enforcement, ToolCall
@@ -122,6 +124,11 @@ class ToolService:
         """GET /ping."""
         return JSONResponse({"status": "ok"})
 
+    async def storage(self, _: Request) -> Response:
+        """GET /storage."""
+        status, told = await self._in_thread(self._store.check)
+        return JSONResponse(told, status)
+
     async def metrics(self, _: Request) -> Response:
         """GET /metrics."""
         return PlainTextResponse(self._metrics.text(), media_type="text/plain; version=0.0.4")
@@ -198,6 +205,7 @@ def make_app(service: ToolService) -> Starlette:
         Route("/audit", service.audit),
         Route("/ledger", service.ledger),
         Route("/ping", service.ping),
+        Route(ROUTE, service.storage),
         Route("/metrics", service.metrics),
     ]
     return server.streamable_http_app(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from target_stack.storage_check import check_storage
 from target_stack.tools.audit import GENESIS, chained
 from target_stack.transactions import transaction
 
@@ -74,6 +75,10 @@ class ToolStore:
             self._db.executemany(insert, list(orders))
             if not self._one("SELECT count(*) FROM documents")[0]:
                 self._db.executemany("INSERT INTO documents VALUES (?, ?)", list(documents))
+
+    def check(self) -> tuple[int, dict[str, Any]]:
+        """Whether the file takes a write: see storage_check."""
+        return check_storage(self._db)
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing of what happens inside. Raises sqlite3.Error."""

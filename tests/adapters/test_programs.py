@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import platform
 import sys
+from pathlib import Path
 
 from chaos.adapters.machine import has
 from chaos.adapters.programs import LocalPrograms
-from chaos.faults.grips.needs import module, tool
+from chaos.faults.grips.needs import TRACE, module, tool
 from chaos.ports import Need, Ran
 
 
@@ -37,3 +40,11 @@ def test_needs_are_looked_for_where_they_are_found() -> None:
     assert not has(module("no_such_module", "nothing"))
     assert has(Need("path", "/dev/null", ""))
     assert not has(Need("path", "/dev/no-such-device", ""))
+    assert has(Need("machine", platform.machine(), ""))
+    assert not has(Need("machine", "pdp11", ""))
+
+
+def test_leave_to_trace_is_there_for_root_and_where_nothing_forbids_it() -> None:
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    free = not scope.exists() or scope.read_text().strip() == "0"
+    assert has(TRACE) >= (free or os.geteuid() == 0)

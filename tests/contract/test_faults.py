@@ -6,6 +6,7 @@ import pytest
 
 from chaos.faults.cache_flush import CacheFlush
 from chaos.faults.catalog import FAULTS, by_kind
+from chaos.faults.clock_skew import ClockSkew
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.cpu_pressure import CpuPressure
 from chaos.faults.disk_full import DiskFull
@@ -23,6 +24,8 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.io_delay import IoDelay
+from chaos.faults.io_error import IoError
 from chaos.faults.kv_cache_shrink import KvCacheShrink
 from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
@@ -128,7 +131,20 @@ TOOLS: tuple[Fault, ...] = (
     ToolWrongSchema(),
     ToolWrongSchema(breach="null", tool="order_status", share=Ratio(0.1)),
 )
+FILES: tuple[Fault, ...] = (
+    IoError(),
+    IoError(error="ENOSPC", operations=("write",), share=Ratio(0.5)),
+    IoDelay(),
+    IoDelay(operations=("write", "fsync"), delay=Duration(0.1)),
+)
+CLOCKS: tuple[Fault, ...] = (
+    ClockSkew(),
+    ClockSkew(offset=Duration(3), direction="behind"),
+    ClockSkew(offset=Duration(0), drift=Ratio(0.5)),
+)
 EXAMPLES: tuple[Fault, ...] = (
+    *FILES,
+    *CLOCKS,
     Noop(),
     ProcessKill(),
     ProcessKill(signal="TERM"),
@@ -247,6 +263,8 @@ def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_
         NetDown(),
         *EDGES,
         *PACKETS,
+        *FILES,
+        *CLOCKS,
     ],
     ids=repr,
 )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from chaos.adapters.host import real_host
 from chaos.faults.cache_flush import CacheFlush
 from chaos.inventory import Target
 from chaos.testing.conformance import check_fault
-from target_stack.cache.server import ValkeyServer, find_installation
+from tests.faults.servers import valkey
 
 pytestmark = pytest.mark.system
 
@@ -26,28 +23,9 @@ ENTRIES = {f"answer:{number}": f"text {number}" for number in range(1200)}
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[redis.Redis]:
     """Of a full cache."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = ValkeyServer(find_installation(), tmp_path).serve(port)
-    with (
-        subprocess.Popen(command, stdout=subprocess.DEVNULL) as process,
-        redis.Redis(port=port, decode_responses=True) as client,
-    ):
-        try:
-            while not _serves(client):
-                time.sleep(0.01)
-            client.mset(ENTRIES)
-            yield client
-        finally:
-            process.kill()
-
-
-def _serves(client: redis.Redis) -> bool:
-    try:
-        return bool(client.ping())
-    except redis.ConnectionError:
-        return False
+    with valkey(tmp_path) as server, redis.Redis(port=server.port, decode_responses=True) as client:
+        client.mset(ENTRIES)
+        yield client
 
 
 def target(client: redis.Redis) -> Target:

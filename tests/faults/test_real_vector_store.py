@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
-import psycopg
 import pytest
 
 from chaos.adapters.host import real_host
@@ -28,8 +18,7 @@ from chaos.faults.vector_store_unready import VectorStoreUnready
 from chaos.inventory import Target
 from chaos.testing.conformance import check_fault
 from chaos.units import Duration
-from target_stack.vector_store.accounts import reachable_copy, unprivileged
-from target_stack.vector_store.cluster import Cluster, drop_shared_memory, find_installation
+from tests.faults.servers import connect, postgres
 
 pytestmark = pytest.mark.system
 
@@ -39,46 +28,14 @@ ROWS = [("one", "first: 1"), ("two", "second: 2")]
 @pytest.fixture(scope="module")
 def server() -> Iterator[int]:
     """The port of a server without a table."""
-    account, temporary = unprivileged(os.geteuid()), Path(tempfile.gettempdir())
-    data = Path(tempfile.mkdtemp(prefix="brownout-"))
-    user = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
-    if account:
-        os.chown(data, account.uid, account.gid)
-    binaries = reachable_copy(find_installation(), account, temporary) if account else find_installation()
-    cluster = Cluster(binaries, data)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = probe.getsockname()[1]
-    quiet = {"cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **user}
-    subprocess.run(cluster.initdb(), check=True, **quiet)
-    process = subprocess.Popen(cluster.serve(number), **quiet)
-    try:
-        _wait(number)
-        yield number
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(10)
-        drop_shared_memory(data)
-        shutil.rmtree(data)
-
-
-def _connect(port: int) -> psycopg.Connection:
-    return psycopg.connect(host="127.0.0.1", port=port, user="postgres", dbname="postgres", autocommit=True)
-
-
-def _wait(port: int) -> None:
-    end = time.monotonic() + 20
-    while True:
-        with contextlib.suppress(psycopg.OperationalError):
-            return _connect(port).close()
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    with postgres() as found:
+        yield found.port
 
 
 @pytest.fixture
 def port(server: int) -> Iterator[int]:
     """Of the server, with a table `documents`."""
-    with _connect(server) as connection:
+    with connect(server) as connection:
         connection.execute("CREATE TABLE documents (id text PRIMARY KEY, body text)")
         connection.cursor().executemany("INSERT INTO documents VALUES (%s, %s)", ROWS)
         yield server
@@ -87,7 +44,7 @@ def port(server: int) -> Iterator[int]:
 
 def _all(port: int) -> list[tuple[str, ...]]:
     """Everything that there is: the rows, the names of tables, indexes and views, and the settings in files."""
-    with _connect(port) as connection:
+    with connect(port) as connection:
         names = "SELECT relname, relkind::text FROM pg_class WHERE relkind IN ('r', 'i', 'v') AND relnamespace = 2200"
         settings = "SELECT name, setting FROM pg_file_settings"
         return [
@@ -131,10 +88,10 @@ def test_what_is_written_into_an_emptied_table_is_there_afterwards(port: int) ->
             await empty.revert(undo, host)
 
     asyncio.run(main())
-    with _connect(port) as connection:
+    with connect(port) as connection:
         assert connection.execute("SELECT id FROM documents ORDER BY id").fetchall() == [("one",), ("three",), ("two",)]
 
 
 def _insert(port: int, row: tuple[str, str]) -> None:
-    with _connect(port) as connection:
+    with connect(port) as connection:
         connection.execute("INSERT INTO documents VALUES (%s, %s)", row)

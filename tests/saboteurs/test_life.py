@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from chaos.adapters.processes import ProcFs
-from chaos.adapters.programs import LocalPrograms
 from chaos.ports import ProcessId, Ran
-
-PROCESSES = ProcFs()
-
-
-def begin(warrant: Path, program: str = "cpu") -> Ran:
-    return asyncio.run(LocalPrograms().sabotage(program, warrant))
-
-
-def family(warrant: Path) -> list[ProcessId]:
-    """The saboteur, then its companions, which have the same command line."""
-    found = PROCESSES.with_argument(str(warrant))
-    return sorted(found, key=lambda each: (each not in _parents(found), each.pid))
-
-
-def _parents(found: tuple[ProcessId, ...]) -> set[ProcessId]:
-    return {each for each in found if set(PROCESSES.children(each)) & set(found)}
-
-
-def soon(held: Callable[[], bool], within_s: float = 3.0) -> bool:
-    give_up = time.monotonic() + within_s
-    while not held() and time.monotonic() < give_up:
-        time.sleep(0.01)
-    return held()
+from tests.saboteurs.started import PROCESSES, begin, family, soon
 
 
 def ordered(folder: Path, **orders: object) -> Path:
@@ -70,7 +43,7 @@ def test_orders_that_cannot_be_carried_out_are_told(tmp_path: Path) -> None:
 
 
 def test_an_unknown_program_names_those_there_are(tmp_path: Path) -> None:
-    assert "{cpu" in begin(ordered(tmp_path), "nothing").errors
+    assert "cpu,io_calls" in begin(ordered(tmp_path), "nothing").errors
 
 
 def test_memory_is_taken_from_nobody_who_needs_it(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ import os
 from collections.abc import Mapping
 from itertools import chain
 
+from chaos.adapters.machine import has
+from chaos.faults.grips.needs import TRACE
+
 BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a marker file": ("noop_long",),
     "a hold on a dead process": ("process_kill",),
@@ -43,11 +46,15 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a setting of a database": ("vector_store_read_only",),
     "entries in another database of a cache": ("cache_flush",),
     "a release of a gateway": ("release_canary",),
+    "a tracer of processes": ("io_error", "io_delay"),
+    "a changed page of a process's memory": ("clock_skew",),
 }
 EXCUSED: Mapping[str, str] = {
     "stream_truncate_tool_call": "the bundled engines make no tool calls; its undo is that of the other stream faults",
 }
 """Kinds that cannot be injected on the bundled stack, and why."""
 ONLY_ROOT = ("disk_full",)
-ALL = tuple(name for name in chain.from_iterable(BY_UNDO.values()) if name not in ONLY_ROOT or os.geteuid() == 0)
+ONLY_WHERE_TRACING_IS_FREE = ("io_error", "io_delay", "clock_skew")
+_NOT_HERE = (*(() if os.geteuid() == 0 else ONLY_ROOT), *(() if has(TRACE) else ONLY_WHERE_TRACING_IS_FREE))
+ALL = tuple(name for name in chain.from_iterable(BY_UNDO.values()) if name not in _NOT_HERE)
 FIRST = tuple(faults[0] for faults in BY_UNDO.values() if faults[0] in ALL)

@@ -20,6 +20,9 @@ from typing import Any
 import psycopg
 import redis
 
+from chaos.saboteurs.ptrace import tracer_of
+from chaos.saboteurs.vdso import our_page, place_in
+
 Target = Mapping[str, Any]
 
 
@@ -80,6 +83,22 @@ def processes(target: Target, _: Sight) -> Iterator[str]:
             yield f"process {pid} is in state {state}"
     if not target["pids"]:
         yield "no process"
+
+
+def tampering(target: Target, _: Sight) -> Iterator[str]:
+    """A tracer, and a clock that is not the machine's."""
+    for pid in target["pids"]:
+        if tracer := tracer_of(pid):
+            yield f"process {pid} is traced by {tracer}"
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if _has_changed_clock(pid):
+                yield f"process {pid} has a changed clock"
+
+
+def _has_changed_clock(pid: int) -> bool:
+    start = place_in(pid) or 0
+    with Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+        return any(os.pread(memory.fileno(), len(word), start + at) != word for at, word in our_page().right().items())
 
 
 def limits(target: Target, _: Sight) -> Iterator[str]:
@@ -166,6 +185,7 @@ def cache(target: Target, _: Sight) -> Iterator[str]:
 
 OF_TARGETS: tuple[Callable[[Target, Sight], Iterator[str]], ...] = (
     processes,
+    tampering,
     limits,
     room,
     listeners,

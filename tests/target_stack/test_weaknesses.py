@@ -91,7 +91,9 @@ def test_cache_stampede_takes_the_shared_flight_and_the_jitter_of_lifetimes():
 def test_the_weaknesses_of_the_agents_are_settings_of_theirs():
     lost = build(AgentSettings, plant(find_weaknesses(["agent_without_checkpoint"]), "agent", {}), "agent")
     stuck = build(AgentSettings, plant(find_weaknesses(["agents_wait_forever"]), "agent", {}), "agent")
+    dated = build(AgentSettings, plant(find_weaknesses(["agent_deadlines_by_date"]), "agent", {}), "agent")
     assert ("memory", "disk") == (lost.checkpoint, stuck.checkpoint)
+    assert ("steady", "wall") == (lost.clock, dated.clock)
     assert lost.waits == AgentSettings().waits
     assert min(stuck.waits.agent_s, stuck.waits.dependency_s, stuck.waits.task_s) > 1000
 

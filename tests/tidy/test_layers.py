@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "verdict": BASE | {"spec.model", "journal", "plan.plan"},
     "report": BASE | {"spec", "plan", "journal", "verdict"},
     "runbooks": {"units", "verdict"},
-    "adapters": {"units", "ports"},
+    "adapters": {"units", "ports", "saboteurs"},
     "testing": BASE | {"faults.fault", "faults.grips", "probes.probe", "journal"},
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from chaos.ports import Need
 
 ROOT = Need("root", "root", "run brownout as root: sudo -E brownout ...")
+TRACE = Need("trace", "trace", "run brownout as root, or allow it with sysctl kernel.yama.ptrace_scope=0")
+X86_64 = Need("machine", "x86_64", "run it on a machine of this kind: the fault knows its system calls only")
 
 
 def tool(name: str, package: str | None = None) -> Need:
