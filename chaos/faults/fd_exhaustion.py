@@ -105,9 +105,12 @@ async def _set(process: ProcessId, soft: int, host: Host) -> str:
 
 
 async def _given_back(grip: Grip, before: Mapping[str, Any], host: Host) -> list[str]:
+    """What went wrong. A process that has its limit is left alone: we may not have been allowed to lower it either."""
     failed = []
     for process in family(alive(grip.processes, host.processes), host.processes):
         soft = before.get(str(process.pid), before[str(grip.processes[0].pid)])
+        if _soft_limit(process, host.files) == soft:
+            continue
         why = await _set(process, soft, host)
         if why and host.processes.state(process) is not None:
             failed.append(f"{grip.name}: {why}; by hand: sudo prlimit --pid {process.pid} --nofile={soft}:")

@@ -156,7 +156,11 @@ class FaultKeeper:
 
     async def settle(self) -> None:
         """Wait until every look has seen what it waits for or has given up."""
-        await asyncio.gather(*(look for held in self._held.values() for look in held.looks.values()))
+        looks = [look for held in self._held.values() for look in held.looks.values()]
+        if looks:
+            await asyncio.wait(looks)  # unlike `gather`, it leaves them alone when whoever waits is cut off
+        for look in looks:
+            look.result()
 
     def note(self, kind: str, **fields: Any) -> None:
         """A record that must not break what is under way: a full disk is remembered in `lost`, and ends the run."""

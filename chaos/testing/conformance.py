@@ -47,10 +47,13 @@ async def check_fault(
     _demand(fault.problems(targets) == (), f"problems() finds none with these targets: {fault.problems(targets)}")
     await checker.undo_is_complete_and_preparing_changes_nothing()
     await checker.revert_without_inject_is_safe()
-    calls = await checker.harm_is_seen_and_goes()
-    for cut_at in range(1, calls + 1):
-        await checker.cut_off(cut_at, after_effect=False)
-        await checker.cut_off(cut_at, after_effect=True)
+    injecting, reverting = await checker.harm_is_seen_and_goes()
+    for cut_at in range(1, injecting + 1):
+        await checker.inject_is_cut_off(cut_at, after_effect=False)
+        await checker.inject_is_cut_off(cut_at, after_effect=True)
+    for cut_at in range(1, reverting + 1):
+        await checker.revert_is_cut_off(cut_at, after_effect=False)
+        await checker.revert_is_cut_off(cut_at, after_effect=True)
 
 
 async def check_negative_control(fault: Fault, targets: Targets, host: Host, *, within_s: float = 5.0) -> None:
@@ -101,8 +104,8 @@ class _FaultCheck:
         await self.fault.revert(undo, self.host)
         await self._is_gone(undo, "after a revert() without an inject()")
 
-    async def harm_is_seen_and_goes(self) -> int:
-        """Also counts the calls of an uncut inject."""
+    async def harm_is_seen_and_goes(self) -> tuple[int, int]:
+        """Also counts the calls of an uncut inject and of an uncut revert."""
         undo, recording = await self._prepared(), Recording(self.host)
         await self.fault.inject(self.targets, undo, recording.host)
         calls, changed = len(recording.log), recording.changes
@@ -112,21 +115,34 @@ class _FaultCheck:
         gone = await self.fault.confirm_gone(self.targets, undo, recording.host)
         _demand(not gone.seen or not self.lasting, f"confirm_gone() is false while the harm is there: {gone.what}")
         _demand(recording.changes == changed, "confirm_gone() changes nothing")
-        await self.fault.revert(undo, self.host)
+        reverting = Recording(self.host)
+        await self.fault.revert(undo, reverting.host)
         await self._is_gone(undo, "after revert()")
         await self.fault.revert(undo, self.host)
         await self._is_gone(undo, "after a second revert()")
-        return calls
+        return calls, len(reverting.log)
 
-    async def cut_off(self, cut_at: int, *, after_effect: bool) -> None:
-        """Die at one call of inject; revert from kind and undo alone, as a watchdog does."""
-        undo, heir = await self._prepared(), bare(type(self.fault))
-        cut = Recording(self.host, cut_at=cut_at, cut_after_effect=after_effect)
+    async def inject_is_cut_off(self, cut_at: int, *, after_effect: bool) -> None:
+        """Die at one call of inject."""
+        undo, cut = await self._prepared(), Recording(self.host, cut_at=cut_at, cut_after_effect=after_effect)
         with contextlib.suppress(asyncio.CancelledError, BaseExceptionGroup):
             await self.fault.inject(self.targets, undo, cut.host)
-        reverting = Recording(self.host)
+        await self._heir_ends(undo, cut, "inject()")
+
+    async def revert_is_cut_off(self, cut_at: int, *, after_effect: bool) -> None:
+        """Die at one call of revert, when the harm is in force."""
+        undo, cut = await self._prepared(), Recording(self.host, cut_at=cut_at, cut_after_effect=after_effect)
+        await self.fault.inject(self.targets, undo, self.host)
+        await self._patiently(lambda: self.fault.confirm(self.targets, undo, self.host))
+        with contextlib.suppress(asyncio.CancelledError, BaseExceptionGroup):
+            await self.fault.revert(undo, cut.host)
+        await self._heir_ends(undo, cut, "revert()")
+
+    async def _heir_ends(self, undo: Undo, cut: Recording, verb: str) -> None:
+        """Somebody else reverts from kind and undo alone, as a watchdog does."""
+        heir, reverting = bare(type(self.fault)), Recording(self.host)
         await heir.revert(undo, reverting.host)
-        where = f"inject() died {'after' if after_effect else 'before'} call {cut_at} ({cut.log[-1].what})"
+        where = f"{verb} died {'after' if cut.cut_after_effect else 'before'} call {cut.cut_at} ({cut.log[-1].what})"
         _demand(_swept(cut.torn, reverting), f"revert() sweeps the drafts of a file in whose writing {where}")
         gone = await self._patiently(lambda: heir.confirm_gone((), undo, self.host))
         _demand(gone.seen, f"confirm_gone() without settings and targets is true when {where}: {gone.what}")

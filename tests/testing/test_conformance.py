@@ -69,6 +69,17 @@ class Untidy(_Base):
         host.files.remove(Path(undo["marker"]))
 
 
+class Halfway(_Base):
+    """Cannot be reverted any more once a revert was cut off after its first deed."""
+
+    async def revert(self, undo, host):
+        begun = Path(undo["marker"] + "-reverting")
+        if host.files.read(begun) is None:
+            host.files.write_atomic(begun, "")
+            await super().revert(undo, host)
+            host.files.remove(begun)
+
+
 class Meddling(_Base):
     async def confirm(self, targets, undo, host):
         host.files.write_atomic(MARKER, "")
@@ -113,6 +124,7 @@ class Attached(_Base):
         (Tupled(), "undo survives a round trip through JSON"),
         (Sticky(), "confirm_gone() is true after revert()"),
         (Untidy(), "revert() sweeps the drafts of a file in whose writing inject() died before call 1"),
+        (Halfway(), "revert() died after call 2 (write "),
         (Meddling(), "confirm() changes nothing"),
         (Forgetful(), "inject() died after call 2 (write /tmp/brownout-test)"),
     ],
