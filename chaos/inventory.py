@@ -7,13 +7,28 @@ outside the inventory can be hit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 ENGINE_ROLES = ("engine", "prefill", "decode", "fallback-engine")
 """Roles of model servers; a disaggregated stack has `prefill` and `decode` in place of `engine`."""
 
 ROLES = ("gateway", *ENGINE_ROLES, "vector-store", "embedder", "cache", "tool", "agent", "device")
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The way of all callers of a role to one target through the fault proxy: `via` is where they connect, `proxy` the
+    name of the listener there. `role`, `address` and `wire` are the target's.
+    """
+
+    caller: str
+    target: str
+    role: str
+    via: str
+    proxy: str
+    address: str
+    wire: str = "http"
 
 
 @dataclass(frozen=True)
@@ -24,6 +39,8 @@ class Target:
     `process_group` (int), `supervisor` (unix socket path of the control API), `proxy` ({"admin": "host:port", "name":
     ..., "token_file": path}), `kv_paths` ({path: {"address", "via", "proxy"}}, the further listeners of an engine that
     hands on KV blocks). `parts` names processes that can be harmed alone (an engine's `core` and `worker`).
+    `edges` are the ways of its callers, where each role has one of its own (then `via` is the first's), and `calls`
+    those by which it calls others.
     `wire` is what it speaks ("http", "postgres" or "redis"). `model` is what an engine or an embedder serves. `events`
     is the URL of its structured events, if any.
     """
@@ -40,23 +57,30 @@ class Target:
     model: str | None = None
     handles: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, int] = field(default_factory=dict)
+    edges: tuple[Edge, ...] = ()
+    calls: tuple[Edge, ...] = ()
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """Read one target record; unknown keys are ignored (additions are free)."""
+        """Read one target record; unknown keys are ignored (additions are free). `calls` stand in others' records."""
+        name, role, address, wire = record["name"], record["role"], record["address"], record.get("wire", "http")
         return cls(
-            name=record["name"],
-            role=record["role"],
+            name=name,
+            role=role,
             node=record.get("node"),
             pids=tuple(record.get("pids", ())),
-            address=record["address"],
+            address=address,
             via=record.get("via"),
             metrics=record.get("metrics"),
             events=record.get("events"),
-            wire=record.get("wire", "http"),
+            wire=wire,
             model=record.get("model"),
             handles=dict(record.get("handles", {})),
             parts=dict(record.get("parts", {})),
+            edges=tuple(
+                Edge(edge["from"], name, role, edge["via"], edge["proxy"], address, wire)
+                for edge in record.get("edges", ())
+            ),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -68,6 +92,7 @@ class Target:
             "pids": list(self.pids),
             "address": self.address,
             "via": self.via,
+            "edges": [{"from": edge.caller, "via": edge.via, "proxy": edge.proxy} for edge in self.edges],
             "metrics": self.metrics,
             "events": self.events,
             "wire": self.wire,
@@ -94,13 +119,15 @@ class Inventory:
         if record["version"] != 1:
             raise ValueError(f"inventory version {record['version']!r}, expected 1")
         stack = record["stack"]
+        targets = tuple(Target.from_json(t) for t in record["targets"])
+        edges = tuple(edge for target in targets for edge in target.edges)
         return cls(
             stack=stack["name"],
             profile=stack["profile"],
             environment=stack.get("environment", "test"),
             ready=bool(stack.get("ready", True)),
             weaknesses=tuple(stack.get("weaknesses", ())),
-            targets=tuple(Target.from_json(t) for t in record["targets"]),
+            targets=tuple(replace(t, calls=tuple(e for e in edges if e.caller == t.role)) for t in targets),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from target_stack.cache_folder import cache_folder
 from target_stack.children import Children
 from target_stack.config import TargetSpec, Topology, component_config
 from target_stack.control import open_control
+from target_stack.edges import edges_of
 from target_stack.parts import Component, Part, Postgres, Proxy
 from target_stack.process import Account
 from target_stack.supervisor import Seat, Supervisor
@@ -62,7 +63,7 @@ class Order:
         """The command line of the process in the proxy's seat."""
         if self.proxy_at is None:
             return self.proxy_command
-        edges = self.topology.endpoints()
+        edges = [edge.name for edge in edges_of(self.topology)]
         return shlex.join([sys.executable, "-m", "target_stack.proxy_keeper", self.proxy_at, *edges])
 
 
@@ -82,7 +83,7 @@ class Builder:
             self.order.topology,
             target,
             listen=listen,
-            address=self.book.for_clients(),
+            address=self.book.for_clients(target.role),
             data_dir=str(self.workspace.data(target.name)),
             secret=self.secret,
             devices_dir=str(self.workspace.devices),
@@ -135,7 +136,8 @@ async def run_bundled(order: Order, workspace: Workspace, line: socket.socket) -
 
     Raises CannotStart, NurseryGone, NoFreePort, NoPostgres, NoValkey, SocketPathTooLong or OSError.
     """
-    book = AddressBook(order.topology.endpoints(), PROXY if order.proxy else None, random.Random())
+    names, edges = order.topology.endpoints(), edges_of(order.topology)
+    book = AddressBook(names, edges, PROXY if order.proxy else None, random.Random())
     if order.proxy_at:
         book.place(PROXY, order.proxy_at)
     children = Children()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from target_stack.config import TargetSpec, Topology, device_of
+from target_stack.edges import Edge
 from target_stack.storage_check import ROUTE as STORAGE_CHECK
 
 _WITH_EVENTS = ("gateway", "device", "agent")
@@ -20,7 +21,7 @@ class TargetView:
     `admin` is the socket for the operators of a gateway; `last_exit` how its last process ended, as a status or the
     negative number of a signal; `data` where its data is, when that is on a disk of its own; `parts` names those of its
     processes that are of different kinds; `paths` are its further listeners, direct and through the proxy; `storage` is
-    the folder of its files.
+    the folder of its files; `edges` are the ways of its callers through the proxy, with their addresses.
     """
 
     spec: TargetSpec
@@ -37,6 +38,7 @@ class TargetView:
     parts: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
     storage: str | None = None
+    edges: Sequence[tuple[Edge, str]] = ()
 
 
 def _path_record(view: TargetView, path: str, proxy: Mapping[str, str] | None) -> dict[str, Any]:
@@ -75,6 +77,7 @@ def _target_record(
         "parts": dict(view.parts),
         "address": view.address,
         "via": view.via,
+        "edges": [{"from": edge.caller, "via": via, "proxy": edge.name} for edge, via in view.edges],
         "metrics": f"{http}/metrics" if http else None,
         "events": f"{http}/debug/events" if view.spec.role in _WITH_EVENTS else None,
         "wire": view.spec.wire,

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from urllib.parse import quote
 
 _EVERY_S = 0.5
 _ANSWER_S = 2.0
@@ -46,7 +47,7 @@ def keep(address: str, edges: Sequence[str], over: threading.Event) -> int:
             return 1
     for edge in edges:
         with contextlib.suppress(OSError, http.client.HTTPException):
-            _call(address, "DELETE", f"/proxies/{edge}")
+            _call(address, "DELETE", f"/proxies/{quote(edge, safe='')}")
     return 0
 
 

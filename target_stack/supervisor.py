@@ -119,7 +119,7 @@ class Supervisor:
         data = self._workspace.data_record(name)
         paths = {path: (self._book.direct(edge), self._book.via(edge)) for path, edge in spec.kv_paths.items()}
         storage = str(self._workspace.folder(name)) if spec.component in WITH_STORAGE else None
-        more = *past, data, seat.parts, paths, storage
+        more = *past, data, seat.parts, paths, storage, self._book.edges(name)
         return TargetView(spec, life.state, life.holds, seat.pids, direct, via, admin, burdens, *more)
 
     def _paths(self, name: str) -> Mapping[str, str]:

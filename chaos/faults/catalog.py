@@ -34,6 +34,7 @@ from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
 from chaos.faults.net_limit import NetLimit
+from chaos.faults.net_partition import NetPartition
 from chaos.faults.net_reset import NetReset
 from chaos.faults.net_slicer import NetSlicer
 from chaos.faults.net_timeout import NetTimeout
@@ -102,6 +103,7 @@ FAULTS: tuple[type[Fault], ...] = (
     NetDown,
     NetLatency,
     NetLimit,
+    NetPartition,
     NetReset,
     NetSlicer,
     NetTimeout,

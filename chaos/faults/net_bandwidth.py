@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaos.faults.grips.edges import SlowTalk, which_way
+from chaos.faults.grips.edges import SlowTalk, by_caller, which_way
 from chaos.faults.grips.one_toxic import Direction, Toxic
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -28,6 +28,7 @@ class NetBandwidth(SlowTalk):
     # In whole KB, as the toxic counts. What is wider than this is no harm that a talk of fair length could show.
     rate: Size = setting("bytes per second on each connection, whole KB", least=1000, most=500_000)
     direction: Direction = which_way()
+    from_: str | None = by_caller()
 
     def toxic(self) -> Toxic:
         """KB per second, 1 KB is 1000 bytes."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaos.faults.fault import Sighting, Undo
-from chaos.faults.grips.grip import CONNECT_S, Grip, grips_in, must_answer, without_proxy
+from chaos.faults.grips.edges import by_caller
+from chaos.faults.grips.grip import CONNECT_S, Grip, grips_in, must_answer, on_edges, without_caller, without_proxy
 from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one, seen_back
 from chaos.faults.grips.together import all_of
@@ -26,15 +27,18 @@ class NetDown:
     observer: ClassVar[str] = "a connect through the edge is refused while a direct connect is accepted"
     needs: ClassVar[tuple[Need, ...]] = ()
 
+    from_: str | None = by_caller()
+
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target needs a proxy before it."""
-        return without_proxy(targets)
+        return (*without_proxy(targets), *without_caller(targets, self.from_))
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Choose the mark. Raises CannotInject for a dead target or a proxy closed by hand."""
-        grips = [Grip.of(target) for target in targets]
-        for target, grip in zip(targets, grips, strict=True):
+        grips = on_edges(targets, self.from_)
+        for target in targets:
             await must_answer(target, host)
+        for grip in grips:
             if grip.proxy:
                 await grip.proxy.must_be_up(host)
         return {"mark": new_mark(self.kind), "targets": [grip.to_json() for grip in grips]}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from chaos.faults.fault import Sighting, Undo
-from chaos.faults.grips.grip import ANSWER_S, Grip, grips_in, must_answer, without_proxy
+from chaos.faults.grips.edges import by_caller
+from chaos.faults.grips.grip import ANSWER_S, Grip, grips_in, must_answer, on_edges, without_caller, without_proxy
 from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.sightings import every_one
 from chaos.faults.grips.together import all_of
@@ -36,19 +37,21 @@ class NetLatency:
     direction: Literal["downstream", "upstream"] = setting(
         "downstream delays what the target answers, upstream what it is asked", default="downstream"
     )
+    from_: str | None = by_caller()
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target needs a proxy before it, and no delay may come out negative."""
-        found = without_proxy(targets)
+        found = (*without_proxy(targets), *without_caller(targets, self.from_))
         if self.jitter > self.latency:
             found = (f"jitter {self.jitter} is more than the latency {self.latency}; delays cannot be negative", *found)
         return found
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Choose the toxic's name. Raises CannotInject for a dead target or an unknown listener."""
-        grips = [Grip.of(target) for target in targets]
-        for target, grip in zip(targets, grips, strict=True):
+        grips = on_edges(targets, self.from_)
+        for target in targets:
             await must_answer(target, host)
+        for grip in grips:
             if grip.proxy:
                 await grip.proxy.listener(host)
         return {

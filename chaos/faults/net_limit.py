@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaos.faults.grips.edges import EndedTalk, which_way
+from chaos.faults.grips.edges import EndedTalk, by_caller, which_way
 from chaos.faults.grips.one_toxic import Direction, Toxic
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -26,6 +26,7 @@ class NetLimit(EndedTalk):
     # The observer has to talk beyond the limit, so it must be one that a talk reaches soon.
     after: Size = setting("bytes that pass on each connection", least=0, most=65_536)
     direction: Direction = which_way()
+    from_: str | None = by_caller()
 
     def toxic(self) -> Toxic:
         """Bytes on each connection."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaos.faults.grips.edges import EndedTalk, which_way
+from chaos.faults.grips.edges import EndedTalk, by_caller, which_way
 from chaos.faults.grips.one_toxic import Direction, Toxic
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -27,6 +27,7 @@ class NetReset(EndedTalk):
 
     after: Duration = setting("time from the first bytes to the reset", default=Duration(0), least=0, most=60)
     direction: Direction = which_way()
+    from_: str | None = by_caller()
 
     def toxic(self) -> Toxic:
         """Milliseconds."""

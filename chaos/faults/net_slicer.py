@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaos.faults.grips.edges import SlowTalk, which_way
+from chaos.faults.grips.edges import SlowTalk, by_caller, which_way
 from chaos.faults.grips.one_toxic import Direction, Toxic
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -31,6 +31,7 @@ class NetSlicer(SlowTalk):
     # Pieces without a pause run together again in the receiver's kernel, so nobody could see them.
     pause: Duration = setting("pause after each piece", default=Duration(0.01), least=0.005, most=10)
     direction: Direction = which_way()
+    from_: str | None = by_caller()
 
     def obstacles(self, _targets: tuple[Target, ...], /) -> tuple[str, ...]:
         """No piece may come out empty."""

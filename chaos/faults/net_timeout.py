@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaos.faults.grips.edges import EndedTalk, which_way
+from chaos.faults.grips.edges import EndedTalk, by_caller, which_way
 from chaos.faults.grips.one_toxic import Direction, Toxic
 from chaos.inventory import Target
 from chaos.ports import Host
@@ -27,6 +27,7 @@ class NetTimeout(EndedTalk):
         "a connection closes after so long without a byte; default never", default=None, least=0.001, most=3600
     )
     direction: Direction = which_way()
+    from_: str | None = by_caller()
 
     def toxic(self) -> Toxic:
         """0 never closes."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from chaos.inventory import Target
+from chaos.inventory import Edge, Target
 from chaos.ports import ConnectResult, Exchanged, Host, HttpReply, Segments, Wire
 from chaos.testing.cgroups import FakeGroups
 from chaos.testing.clock import VirtualClock
@@ -218,6 +218,19 @@ class InMemoryHost:
         self.proxy.add(name, listen=via, upstream=address)
         self.files.full[Path(data)] = lambda: any(data in each["folders"] for each in self.programs.at_work("disk"))
         return self.supervisor.add(Target(name, role, node, (), address, via, wire=wire, handles=handles), processes)
+
+    def add_caller(self, name: str, caller: str) -> Target:
+        """Give the callers of another role a listener of their own before a target; all before them are gateways."""
+        known = self.supervisor.targets[name]
+        record, listener = known.record, f"{caller}->{name}"
+        first = Edge("gateway", name, record.role, record.via or "", name, record.address, record.wire)
+        edges = record.edges or (first,)
+        number = 1000 * len(edges) + int(record.address.rpartition(":")[2])
+        via = f"127.0.0.1:{number + 2000}"
+        self.proxy.add(listener, listen=via, upstream=record.address)
+        edge = Edge(caller, name, record.role, via, listener, record.address, record.wire)
+        known.record = dataclasses.replace(record, edges=(*edges, edge))
+        return known.record
 
     def add_gateway(self, name: str = "gateway") -> Target:
         """Start a gateway that has releases."""

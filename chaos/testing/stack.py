@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from chaos.inventory import Target
 from chaos.ports import HttpReply, ProcessId, ProcessState
@@ -303,7 +304,7 @@ class FakeProxy:
         if route == "/brownout/hits":
             return reply(200, {name: self._hits(listener) for name, listener in self.listeners.items()})
         _, folder, name, toxics, toxic = (*route.split("/"), "", "", "", "")[:5]
-        listener = self.listeners.get(name)
+        listener = self.listeners.get(unquote(name))
         if folder != "proxies" or listener is None:
             return reply(404, {"error": "proxy not found", "status": 404})
         if toxics:

@@ -36,6 +36,7 @@ from chaos.faults.net_bandwidth import NetBandwidth
 from chaos.faults.net_down import NetDown
 from chaos.faults.net_latency import NetLatency
 from chaos.faults.net_limit import NetLimit
+from chaos.faults.net_partition import NetPartition
 from chaos.faults.net_reset import NetReset
 from chaos.faults.net_slicer import NetSlicer
 from chaos.faults.net_timeout import NetTimeout
@@ -234,6 +235,15 @@ RELEASES = (
 )
 
 
+CALLERS: tuple[Fault, ...] = (
+    NetPartition(from_="agent"),
+    NetDown(from_="agent"),
+    NetLatency(latency=Duration(0.15), from_="agent"),
+    NetTimeout(from_="agent"),
+)
+"""That harm one role of callers alone."""
+
+
 ONLY_IN_STACKS = {
     "config_drift": "needs a supervisor that starts an engine with other settings: killed in tests/system",
     "release_canary": "needs a gateway with engines behind it: killed in tests/system",
@@ -246,14 +256,17 @@ def target_for(fault: Fault, world: InMemoryHost) -> Target:
     if isinstance(fault, ReleaseCanary):
         return world.add_gateway()
     role, wire = ROLES.get(type(fault), "engine"), WIRES.get(type(fault), "http")
-    return world.add_target("a", role, node="gpu-node-1", processes=3, wire=wire)
+    target = world.add_target("a", role, node="gpu-node-1", processes=3, wire=wire)
+    return world.add_caller("a", "agent") if fault in CALLERS else target
 
 
-def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "http") -> None:
+def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "http", callers: bool = False) -> None:
     async def main() -> None:
         world = InMemoryHost()
         for name in ("engine-a", "engine-b")[:targets]:
             world.add_target(name, ROLES.get(type(fault), "engine"), node="gpu-node-1", processes=3, wire=wire)
+            if callers:
+                world.add_caller(name, "agent")
         await check_fault(
             fault, tuple(t.record for t in world.supervisor.targets.values()), world.host, lasting=lasting
         )
@@ -265,6 +278,12 @@ def _check(fault: Fault, *, targets: int, lasting: bool = True, wire: str = "htt
 @pytest.mark.parametrize("fault", EXAMPLES, ids=repr)
 def test_a_fault_is_seen_while_it_is_there_and_reverts_from_wherever_it_was_cut_off(fault: Fault, targets: int) -> None:
     _check(fault, targets=targets, wire=WIRES.get(type(fault), "http"))
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+@pytest.mark.parametrize("fault", [*CALLERS, *EDGES, HttpStatus(), StreamCut()], ids=repr)
+def test_where_callers_have_edges_of_their_own_all_or_those_of_one_role_are_harmed(fault: Fault, targets: int) -> None:
+    _check(fault, targets=targets, callers=True)
 
 
 @pytest.mark.parametrize("wire", ["postgres", "redis"])
@@ -307,7 +326,7 @@ def test_a_canary_keeps_the_contract_of_harm_that_the_stack_may_end_itself(fault
     run_virtual(main)
 
 
-@pytest.mark.parametrize("fault", [*EXAMPLES, *PASSING, *RELEASES], ids=repr)
+@pytest.mark.parametrize("fault", [*EXAMPLES, *CALLERS, *PASSING, *RELEASES], ids=repr)
 def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> None:
     """The negative control: the inject is left out, and the observer looks for as long as harm may take to show."""
 
@@ -319,7 +338,7 @@ def test_an_observer_confirms_nothing_that_was_not_injected(fault: Fault) -> Non
 
 
 def test_every_kind_of_the_catalogue_has_an_example_here() -> None:
-    assert {fault.kind for fault in FAULTS} == {example.kind for example in (*EXAMPLES, *PASSING, *RELEASES)}
+    assert {fault.kind for fault in FAULTS} == {example.kind for example in (*EXAMPLES, *CALLERS, *PASSING, *RELEASES)}
 
 
 def test_every_kind_of_the_catalogue_is_tried_on_the_real_machine_or_has_a_reason_why_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import re
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
+from chaos.faults.net_partition import NetPartition
 from chaos.faults.stream_cut import StreamCut
 from chaos.faults.stream_drop_done import StreamDropDone
 from chaos.faults.stream_duplicate import StreamDuplicate
@@ -30,7 +32,8 @@ from chaos.faults.stream_garble import StreamGarble
 from chaos.faults.stream_slow_first import StreamSlowFirst
 from chaos.faults.stream_stall import StreamStall
 from chaos.faults.stream_truncate_tool_call import StreamTruncateToolCall
-from chaos.testing.conformance import check_fault
+from chaos.inventory import Edge
+from chaos.testing.conformance import check_fault, check_negative_control
 from chaos.units import Duration, Ratio
 from tests.faults.machine import EDGES, edge_to, serving_engine
 
@@ -92,6 +95,22 @@ def test_a_fault_on_requests_keeps_its_contract_on_the_real_machine(fault: Fault
     async def main() -> None:
         async with real_host() as host:
             target = await edge_to(host, admin, engine, re.sub(r"\W+", "-", repr(fault)))
+            await check_fault(fault, (target,), host, within_s=10.0)
+
+    asyncio.run(main())
+
+
+def test_a_partition_keeps_its_contract_and_leaves_other_callers_alone(admin: str, engine: str) -> None:
+    async def main() -> None:
+        async with real_host() as host:
+            first, second = [await edge_to(host, admin, engine, name) for name in ("tools", "agent->tools")]
+            edges = tuple(
+                Edge(caller, "tools", "tool", edge.via or "", edge.name, engine)
+                for caller, edge in (("gateway", first), ("agent", second))
+            )
+            target = dataclasses.replace(first, edges=edges)
+            fault = NetPartition(from_="agent")
+            await check_negative_control(fault, (target,), host, within_s=0.1)
             await check_fault(fault, (target,), host, within_s=10.0)
 
     asyncio.run(main())

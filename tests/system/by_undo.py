@@ -22,7 +22,15 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
         *("node_drain", "kv_cache_shrink"),
     ),
     "a listener that is off": ("net_down",),
-    "a toxic on bytes": ("net_latency", "net_bandwidth", "net_limit", "net_reset", "net_slicer", "net_timeout"),
+    "a toxic on bytes": (
+        "net_latency",
+        "net_bandwidth",
+        "net_limit",
+        "net_reset",
+        "net_slicer",
+        "net_timeout",
+        "net_partition",
+    ),
     "a toxic on requests": (
         *("http_status", "http_body", "http_delay", "http_reset"),
         *("tool_error", "tool_slow", "tool_wrong_schema", "tool_lost_reply", "tool_session_drop"),

@@ -122,12 +122,13 @@ def listeners(target: Target, _: Sight) -> Iterator[str]:
     yield from (f"{name} {target[name]} refuses" for name in ("address", "via") if not accepts(target[name]))
 
 
-def edge(target: Target, sight: Sight) -> Iterator[str]:
-    """On, and without a toxic."""
-    handle = target["handles"]["proxy"]
-    found = sight.proxies(handle).get(handle["name"])
-    if found is None or not found["enabled"] or found["toxics"]:
-        yield f"its edge is {found}"
+def edges(target: Target, sight: Sight) -> Iterator[str]:
+    """Of all its callers: on, and without a toxic."""
+    listeners_there = sight.proxies(target["handles"]["proxy"])
+    for edge in target["edges"]:
+        found = listeners_there.get(edge["proxy"])
+        if found is None or not found["enabled"] or found["toxics"]:
+            yield f"the edge of {edge['from']} is {found}"
 
 
 def marks(target: Target, sight: Sight) -> Iterator[str]:
@@ -189,7 +190,7 @@ OF_TARGETS: tuple[Callable[[Target, Sight], Iterator[str]], ...] = (
     limits,
     room,
     listeners,
-    edge,
+    edges,
     marks,
     gpu,
     release,

@@ -6,13 +6,24 @@ import json
 from pathlib import Path
 
 from target_stack.config import load_topology
+from target_stack.edges import edges_of
 from target_stack.inventory import TargetView, inventory_record, write_atomic
 
 
 def record(ready=True, proxy="127.0.0.1:9"):
     topology = load_topology()
     views = [
-        TargetView(t, "ready", (), (10 + n, 50 + n), f"127.0.0.1:{100 + n}", f"127.0.0.1:{200 + n}" if proxy else None)
+        TargetView(
+            t,
+            "ready",
+            (),
+            (10 + n, 50 + n),
+            f"127.0.0.1:{100 + n}",
+            f"127.0.0.1:{200 + n}" if proxy else None,
+            edges=[(edge, f"127.0.0.1:{200 + n}") for edge in edges_of(topology) if edge.name == t.name]
+            if proxy
+            else [],
+        )
         for n, t in enumerate(topology.targets)
     ]
     return inventory_record(
@@ -48,6 +59,7 @@ def test_an_engine_has_all_its_handles():
         "parts": {},
         "address": "127.0.0.1:101",
         "via": "127.0.0.1:201",
+        "edges": [{"from": "gateway", "via": "127.0.0.1:201", "proxy": "engine-a"}],
         "metrics": "http://127.0.0.1:101/metrics",
         "events": None,
         "wire": "http",

@@ -25,13 +25,31 @@ def which_way() -> Direction:
     return chosen
 
 
+def by_caller() -> str | None:
+    """The setting `from`."""
+    doc = "only calls from this role (gateway, agent, users); default all"
+    chosen: str | None = setting(doc, default=None, key="from")
+    return chosen
+
+
 async def seen_talk(grip: Grip, host: Host, *, size: int = _SMALL) -> Sighting:
     """Does a talk through the edge go well to its end?"""
     via = await host.network.exchange(grip.via or grip.address, grip.wire, size, _patience_s(size))
     return Sighting(via.ending == "whole", f"a talk through {grip.via} was {_told(via)}")
 
 
-class EndedTalk(OneToxic):
+class EdgeFault(OneToxic):
+    """Harm to the bytes on an edge, of all callers or those of one role."""
+
+    from_: str | None
+
+    @property
+    def caller(self) -> str | None:
+        """As the setting says."""
+        return self.from_
+
+
+class EndedTalk(EdgeFault):
     """Harm that ends a talk before its time.
 
     The undo holds the `endings` that it may have, the `most` bytes that may come, and if need be the `size` of the talk
@@ -56,7 +74,7 @@ class EndedTalk(OneToxic):
         return await seen_talk(grip, host, size=undo.get("size", _SMALL))
 
 
-class SlowTalk(OneToxic):
+class SlowTalk(EdgeFault):
     """Harm that makes a talk of `size` bytes last `added_s` longer at least; both stand in the undo."""
 
     async def seen_harmed(self, grip: Grip, undo: Undo, host: Host) -> Sighting:

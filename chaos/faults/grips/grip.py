@@ -6,14 +6,14 @@ work in a process which has never seen the inventory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, cast
 
 from chaos.faults.fault import CannotInject, Undo
 from chaos.faults.grips import supervisor
 from chaos.faults.grips.proxy import Proxy
-from chaos.inventory import Target
+from chaos.inventory import Edge, Target
 from chaos.ports import Host, Processes, ProcessId, Wire
 
 CONNECT_S = 0.5
@@ -48,6 +48,18 @@ class Grip:
             processes=processes,
         )
 
+    @classmethod
+    def on(cls, edge: Edge, target: Target) -> Self:
+        """The grip on one edge, given a target at one end of it."""
+        return cls(
+            name=edge.target,
+            address=edge.address,
+            via=edge.via,
+            wire=cast("Wire", edge.wire),
+            supervisor=target.handles.get("supervisor"),
+            proxy=Proxy.of({**target.handles["proxy"], "name": edge.proxy}),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in `undo`."""
         return {
@@ -77,6 +89,19 @@ class Grip:
 def grips_in(undo: Undo) -> tuple[Grip, ...]:
     """The grips that `prepare` stored under `targets`."""
     return tuple(Grip.from_json(record) for record in undo["targets"])
+
+
+def on_edges(targets: Iterable[Target], caller: str | None = None) -> tuple[Grip, ...]:
+    """Grips on all edges of the targets, or on those of one role of callers."""
+    return tuple(
+        grip
+        for target in targets
+        for grip in (
+            (Grip.on(edge, target) for edge in target.edges if caller in (None, edge.caller))
+            if target.edges
+            else (Grip.of(target),)
+        )
+    )
 
 
 async def listed_processes(target: Target, host: Host) -> tuple[ProcessId, ...]:
@@ -135,7 +160,20 @@ def without_proxy(targets: tuple[Target, ...]) -> tuple[str, ...]:
     )
 
 
-async def must_answer(target: Target, host: Host) -> None:
+def without_caller(targets: tuple[Target, ...], caller: str | None) -> tuple[str, ...]:
+    """Why the edges of one role of callers cannot be harmed: a sentence for each target that it does not call."""
+    return tuple(
+        f"{t.name}: nobody of role {caller} has an edge to it; its callers are {_callers(t)}"
+        for t in targets
+        if caller is not None and all(edge.caller != caller for edge in t.edges)
+    )
+
+
+def _callers(target: Target) -> str:
+    return ", ".join(edge.caller for edge in target.edges) or "not told apart in the inventory"
+
+
+async def must_answer(target: Target | Grip, host: Host) -> None:
     """Raises CannotInject when the target does not accept connections: nothing about its edge could be proved then."""
     result = await host.network.connect(target.address, CONNECT_S)
     if result != "accepted":

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips import toxics
-from chaos.faults.grips.grip import Grip, grips_in, without_proxy
+from chaos.faults.grips.grip import Grip, grips_in, without_caller, without_proxy
 from chaos.faults.grips.sightings import every_one
 from chaos.inventory import Target
 from chaos.ports import Host, Need
@@ -37,6 +37,11 @@ class OneToxic(ABC):
     kind: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]] = ()
 
+    @property
+    def caller(self) -> str | None:
+        """The role whose callers alone are harmed; None for all."""
+        return None
+
     @abstractmethod
     def toxic(self) -> Toxic:
         """As the settings say."""
@@ -59,11 +64,15 @@ class OneToxic(ABC):
 
     def problems(self, targets: tuple[Target, ...]) -> tuple[str, ...]:
         """A target needs a proxy before it that has the toxic."""
-        return (*without_proxy(targets), *toxics.unknown_to(targets, self.toxic().kind), *self.obstacles(targets))
+        lacking = (*without_proxy(targets), *without_caller(targets, self.caller))
+        return (*lacking, *toxics.unknown_to(targets, self.toxic().kind), *self.obstacles(targets))
 
     async def prepare(self, targets: tuple[Target, ...], host: Host) -> Undo:
         """Choose the toxic's name and learn what to expect. Raises CannotInject."""
-        return {**await toxics.prepared(self.kind, targets, host), **await self.expected(targets, host)}
+        return {
+            **await toxics.prepared(self.kind, targets, host, caller=self.caller),
+            **await self.expected(targets, host),
+        }
 
     async def inject(self, targets: tuple[Target, ...], undo: Undo, host: Host) -> None:
         """Add the toxic to each edge. Raises CannotInject."""

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from chaos.faults.fault import Sighting, Undo
-from chaos.faults.grips.grip import Grip, grips_in, must_answer
+from chaos.faults.grips.grip import Grip, grips_in, must_answer, on_edges
 from chaos.faults.grips.marks import new_mark
 from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
@@ -21,11 +21,14 @@ TOXIPROXYS = frozenset({"bandwidth", "latency", "limit_data", "noop", "reset_pee
 """The kinds of toxics that every Toxiproxy has; all others are our own proxy's."""
 
 
-async def prepared(kind: str, targets: tuple[Target, ...], host: Host) -> dict[str, Any]:
-    """An undo with the name of the toxic to be. Raises CannotInject for a dead target or an unknown listener."""
-    grips = [Grip.of(target) for target in targets]
-    for target, grip in zip(targets, grips, strict=True):
+async def prepared(kind: str, targets: tuple[Target, ...], host: Host, *, caller: str | None = None) -> dict[str, Any]:
+    """An undo with the name of the toxic to be, on all edges or those of one role of callers. Raises CannotInject for a
+    dead target or an unknown listener.
+    """
+    grips = on_edges(targets, caller)
+    for target in targets:
         await must_answer(target, host)
+    for grip in grips:
         if grip.proxy:
             await grip.proxy.listener(host)
     return {"toxic": new_mark(kind), "targets": [grip.to_json() for grip in grips]}
