@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from chaos.faults.cache_flush import CacheFlush
+from chaos.faults.cache_stampede import CacheStampede
 from chaos.faults.clock_skew import ClockSkew
 from chaos.faults.config_drift import ConfigDrift
 from chaos.faults.cpu_pressure import CpuPressure
@@ -76,6 +77,7 @@ from chaos.faults.vector_store_unready import VectorStoreUnready
 
 FAULTS: tuple[type[Fault], ...] = (
     CacheFlush,
+    CacheStampede,
     ClockSkew,
     ConfigDrift,
     CpuPressure,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from chaos.ports import RedisRefused, RedisReply
 from chaos.testing.reach import reach
@@ -73,8 +74,14 @@ def _reply(databases: Databases, here: int, name: str, words: Sequence[str]) -> 
         case "SWAPDB", [one, other]:
             databases[int(one)], databases[int(other)] = databases.get(int(other), {}), databases.get(int(one), {})
             return "OK"
-        case "SCAN", _:
-            return "0", tuple(keys)
+        case "SCAN", [_, *options]:
+            glob = options[options.index("MATCH") + 1] if "MATCH" in options else "*"
+            return "0", tuple(key for key in keys if fnmatchcase(key, glob))
+        case "COPY", [key, other, "DB", number]:
+            there = databases.setdefault(int(number), {})
+            return int(key in keys and there.setdefault(other, keys[key]) == keys[key])
+        case "PEXPIREAT", [key, _]:
+            return int(keys.pop(key, None) is not None)
         case "MOVE", [key, to]:
             return _move(keys, databases.setdefault(int(to), {}), key)
     raise RedisRefused(f"ERR unknown command '{name}'")

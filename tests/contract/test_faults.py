@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaos.faults.cache_flush import CacheFlush
+from chaos.faults.cache_stampede import CacheStampede
 from chaos.faults.catalog import FAULTS, by_kind
 from chaos.faults.clock_skew import ClockSkew
 from chaos.faults.config_drift import ConfigDrift
@@ -212,6 +213,8 @@ EXAMPLES: tuple[Fault, ...] = (
     StreamTruncateToolCall(),
     StreamTruncateToolCall(keep_chars=0, share=Ratio(0.1)),
     CacheFlush(),
+    CacheStampede(),
+    CacheStampede(match="answer:*", share=Ratio(0.7)),
     MetricsFreeze(),
     MetricsGap(),
     MetricsGap(page="empty"),
@@ -219,7 +222,7 @@ EXAMPLES: tuple[Fault, ...] = (
     *TOOLS,
 )
 ROLES = {type(fault): "tool" for fault in TOOLS}
-WIRES = {CacheFlush: "redis", **{type(fault): "postgres" for fault in STORES}}
+WIRES = {CacheFlush: "redis", CacheStampede: "redis", **{type(fault): "postgres" for fault in STORES}}
 PASSING: tuple[Fault, ...] = (
     ProcessKill(restart="supervisor"),
     ProcessRestart(),

@@ -1,4 +1,4 @@
-"""A flush of a real Valkey under a client that goes on writing."""
+"""What takes the entries of a real Valkey away, under a client that goes on writing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import redis
 
 from chaos.adapters.host import real_host
 from chaos.faults.cache_flush import CacheFlush
+from chaos.faults.cache_stampede import CacheStampede
+from chaos.faults.fault import Fault
 from chaos.inventory import Target
-from chaos.testing.conformance import check_fault
+from chaos.testing.conformance import check_fault, check_negative_control
 from tests.faults.servers import valkey
 
 pytestmark = pytest.mark.system
 
+FAULTS: tuple[Fault, ...] = (CacheFlush(), CacheStampede())
 ENTRIES = {f"answer:{number}": f"text {number}" for number in range(1200)}
 
 
@@ -38,30 +41,33 @@ def held(client: redis.Redis) -> dict[str, str]:
     return dict(zip(keys, client.mget(keys), strict=True)) if keys else {}
 
 
-def test_a_flush_keeps_its_contract_on_a_real_server_and_loses_nothing(client: redis.Redis) -> None:
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+def test_a_fault_keeps_its_contract_on_a_real_server_and_loses_nothing(client: redis.Redis, fault: Fault) -> None:
     async def main() -> None:
         async with real_host() as host:
-            await check_fault(CacheFlush(), (target(client),), host)
+            await check_negative_control(fault, (target(client),), host, within_s=0.1)
+            await check_fault(fault, (target(client),), host)
 
     asyncio.run(main())
     assert held(client) == ENTRIES
     assert set(client.info("keyspace")) == {"db0"}
 
 
-def test_the_lifetimes_go_on_while_the_entries_are_away_and_new_ones_stay(client: redis.Redis) -> None:
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+def test_the_lifetimes_go_on_while_the_entries_are_away_and_new_ones_stay(client: redis.Redis, fault: Fault) -> None:
     async def main() -> None:
         async with real_host() as host:
-            cache, flush = (target(client),), CacheFlush()
+            cache = (target(client),)
             client.set("short", "x", px=50)
             client.expire("answer:1", 1000)
-            undo = await flush.prepare(cache, host)
-            await flush.inject(cache, undo, host)
+            undo = await fault.prepare(cache, host)
+            await fault.inject(cache, undo, host)
             assert held(client) == {}
             client.set("answer:2", "new")
             await host.clock.sleep_until(host.clock.now() + 0.1)
-            assert (await flush.confirm(cache, undo, host)).seen
-            await flush.revert(undo, host)
-            assert (await flush.confirm_gone(cache, undo, host)).seen
+            assert (await fault.confirm(cache, undo, host)).seen
+            await fault.revert(undo, host)
+            assert (await fault.confirm_gone(cache, undo, host)).seen
 
     asyncio.run(main())
     assert held(client) == {**ENTRIES, "answer:2": "new"}

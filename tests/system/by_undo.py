@@ -52,7 +52,7 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
         "vector_store_unready",
     ),
     "a setting of a database": ("vector_store_read_only",),
-    "entries in another database of a cache": ("cache_flush",),
+    "entries in another database of a cache": ("cache_flush", "cache_stampede"),
     "a release of a gateway": ("release_canary",),
     "a tracer of processes": ("io_error", "io_delay"),
     "a changed page of a process's memory": ("clock_skew",),
