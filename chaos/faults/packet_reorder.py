@@ -24,7 +24,8 @@ class PacketReorder(ShareFault):
         "TCP at the observer's end of a direct talk hears of overtaken segments or gets some early"
     )
 
-    share: Ratio = setting("share of the packets that are overtaken", default=Ratio(0.05), least=0.01, most=1)
+    # Were more than half held back, the others would be those out of order.
+    share: Ratio = setting("share of the packets that are overtaken", default=Ratio(0.05), least=0.01, most=0.5)
     # TCP takes a segment for lost when three later ones have come (RFC 5681).
     by: int = setting("so many later packets of the connection pass first", default=3, least=1, most=100)
     at_most: Duration = setting("a packet that none follows waits so long", default=Duration(0.02), least=0.001, most=1)

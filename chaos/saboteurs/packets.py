@@ -14,7 +14,7 @@ from pathlib import Path
 from chaos.saboteurs.life import HarmFailed, Orders
 from chaos.saboteurs.netfilter.links import NEEDS_ALL_BYTES, link_of
 from chaos.saboteurs.netfilter.queue import Queue, sender
-from chaos.saboteurs.netfilter.traffic import Traffic, flowing
+from chaos.saboteurs.netfilter.traffic import Traffic, flowing, wake_in_time
 
 _CLONE_NEWNET = 0x40000000
 
@@ -25,6 +25,7 @@ def harm(orders: Orders) -> Iterator[None]:
     `edges`, each with `queue`, a number, and `inside`, a process in whose network that is, or None for our own.
     """
     whole, mark = orders["link"] in NEEDS_ALL_BYTES, int(orders["mark"])
+    wake_in_time()
     with contextlib.ExitStack() as all_edges:
         for number, edge in enumerate(orders["edges"]):
             link = link_of(orders["link"], orders["given"], int(orders["seed"]) + number)

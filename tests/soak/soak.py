@@ -28,6 +28,7 @@ from fidelity import FIDELITY
 from judging import CONTROL, WEAKNESSES, injection, missions
 from kills import KILLS
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
+from packets import PACKETS
 from policies import POLICIES
 from quick import CHECK_SPEED, MUTATIONS, PLAN_BYTES, READY
 from tools import TOOLS
@@ -38,7 +39,7 @@ def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
     quick = (AMPLIFICATION, ROTATION, POLICIES, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
     long = (SIGNALS, KILLS, CONTROL, missions(folder / "runs"), injection(folder / "runs"), WEAKNESSES)
-    return (*quick, FIDELITY, ABORT, TOOLS, AGENT, CLONE, *long)
+    return (*quick, FIDELITY, PACKETS, ABORT, TOOLS, AGENT, CLONE, *long)
 
 
 def table(scores: Sequence[Score]) -> str:

@@ -46,6 +46,7 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     ),
     "a limit of a process": ("fd_exhaustion",),
     "a group that processes are moved into": ("cpu_pressure", "memory_pressure"),
+<<<<<<< HEAD
     "a saboteur": ("disk_full",),
     "two names of a table": (
         *("vector_store_empty", "vector_store_partial", "vector_store_slow", "vector_store_stale"),
@@ -56,6 +57,13 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a release of a gateway": ("release_canary",),
     "a tracer of processes": ("io_error", "io_delay"),
     "a changed page of a process's memory": ("clock_skew",),
+=======
+    "a rule for packets": (
+        *("packet_loss", "packet_corrupt", "packet_delay", "packet_duplicate", "packet_rate", "packet_reorder"),
+    ),
+    "two names of a table": ("vector_store_empty",),
+    "a setting of a database": ("vector_store_read_only", "vector_store_slow"),
+>>>>>>> 191896d (soak: packets, how true each link is; saboteurs: packets are let go in time on a busy machine)
 }
 EXCUSED: Mapping[str, str] = {
     "stream_truncate_tool_call": "the bundled engines make no tool calls; its undo is that of the other stream faults",

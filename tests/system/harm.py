@@ -10,7 +10,9 @@ import http.client
 import json
 import os
 import resource
+import shutil
 import socket
+import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -73,6 +75,16 @@ def files_and_saboteurs(sight: Sight) -> Iterator[str]:
     if sight.temporary.is_dir():
         yield from (f"file {path.name}" for path in sorted(sight.temporary.glob(f"*{_MARK}*")))
         yield from (f"saboteur {line}" for line in ours(f"{sight.temporary}{os.sep}{_MARK}"))
+
+
+def packet_rules(sight: Sight) -> Iterator[str]:
+    """Rules of ours on a port of the stack, in this network."""
+    ports = {target["address"].rpartition(":")[2] for target in sight.targets}
+    for tool in ("iptables", "ip6tables"):
+        if os.geteuid() == 0 and shutil.which(tool):
+            listed = subprocess.run([tool, "-w", "-t", "mangle", "-S"], check=False, capture_output=True, text=True)
+            lines = [line for line in listed.stdout.splitlines() if _MARK in line]
+            yield from (f"rule {line}" for line in lines if ports & set(line.split()))
 
 
 def processes(target: Target, _: Sight) -> Iterator[str]:
@@ -197,7 +209,7 @@ OF_TARGETS: tuple[Callable[[Target, Sight], Iterator[str]], ...] = (
     database,
     cache,
 )
-OF_MACHINE: tuple[Callable[[Sight], Iterator[str]], ...] = (leases, files_and_saboteurs)
+OF_MACHINE: tuple[Callable[[Sight], Iterator[str]], ...] = (leases, files_and_saboteurs, packet_rules)
 
 _MARK = "brownout-"
 _FILES_OF_ANY_SERVER = 64

@@ -120,18 +120,15 @@ class Shuffling:
     )
 
     def meet(self, now: float, packet: Packet) -> Sequence[Answer]:
-        """One that is held back counts for those before it."""
+        """One that is held back itself has not passed those before it."""
         way = (packet.hook, packet.flow)
-        waiting = [(until, left - 1, held) for until, left, held in self._held.pop(way, ()) if until > now]
-        freed = [Answer(now, held) for _, left, held in waiting if left == 0]
-        waiting = [each for each in waiting if each[1] > 0]
-        until = now
         if self.dice.random() < self.share:
-            until = now + self.at_most_s
-            waiting.append((until, self.by, packet))
-        if waiting:
-            self._held[way] = waiting
-        return (Answer(until, packet), *freed)
+            self._held[way].append((now + self.at_most_s, self.by, packet))
+            return (Answer(now + self.at_most_s, packet),)
+        waiting = [(until, left - 1, held) for until, left, held in self._held.pop(way, ()) if until > now]
+        if still := [each for each in waiting if each[1] > 0]:
+            self._held[way] = still
+        return (Answer(now, packet), *(Answer(now, held) for _, left, held in waiting if left == 0))
 
 
 @dataclass
