@@ -11,6 +11,7 @@ from itertools import chain
 
 from chaos.adapters.machine import has
 from chaos.faults.grips.needs import TRACE
+from chaos.faults.grips.packets import PacketFault
 
 BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a marker file": ("noop_long",),
@@ -46,8 +47,10 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     ),
     "a limit of a process": ("fd_exhaustion",),
     "a group that processes are moved into": ("cpu_pressure", "memory_pressure"),
-<<<<<<< HEAD
     "a saboteur": ("disk_full",),
+    "a rule for packets": (
+        *("packet_loss", "packet_corrupt", "packet_delay", "packet_duplicate", "packet_rate", "packet_reorder"),
+    ),
     "two names of a table": (
         *("vector_store_empty", "vector_store_partial", "vector_store_slow", "vector_store_stale"),
         "vector_store_unready",
@@ -57,13 +60,6 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a release of a gateway": ("release_canary",),
     "a tracer of processes": ("io_error", "io_delay"),
     "a changed page of a process's memory": ("clock_skew",),
-=======
-    "a rule for packets": (
-        *("packet_loss", "packet_corrupt", "packet_delay", "packet_duplicate", "packet_rate", "packet_reorder"),
-    ),
-    "two names of a table": ("vector_store_empty",),
-    "a setting of a database": ("vector_store_read_only", "vector_store_slow"),
->>>>>>> 191896d (soak: packets, how true each link is; saboteurs: packets are let go in time on a busy machine)
 }
 EXCUSED: Mapping[str, str] = {
     "stream_truncate_tool_call": "the bundled engines make no tool calls; its undo is that of the other stream faults",
@@ -71,6 +67,11 @@ EXCUSED: Mapping[str, str] = {
 """Kinds that cannot be injected on the bundled stack, and why."""
 ONLY_ROOT = ("disk_full",)
 ONLY_WHERE_TRACING_IS_FREE = ("io_error", "io_delay", "clock_skew")
-_NOT_HERE = (*(() if os.geteuid() == 0 else ONLY_ROOT), *(() if has(TRACE) else ONLY_WHERE_TRACING_IS_FREE))
+ONLY_WITH_PACKET_QUEUES = BY_UNDO["a rule for packets"]
+_NOT_HERE = (
+    *(() if os.geteuid() == 0 else ONLY_ROOT),
+    *(() if has(TRACE) else ONLY_WHERE_TRACING_IS_FREE),
+    *(() if all(map(has, PacketFault.needs)) else ONLY_WITH_PACKET_QUEUES),
+)
 ALL = tuple(name for name in chain.from_iterable(BY_UNDO.values()) if name not in _NOT_HERE)
 FIRST = tuple(faults[0] for faults in BY_UNDO.values() if faults[0] in ALL)
