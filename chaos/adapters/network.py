@@ -7,7 +7,7 @@ import contextlib
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from chaos.adapters import tcp
 from chaos.adapters.talk import Talk
@@ -19,6 +19,8 @@ _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 _NO_TALK = Exchanged("none", 0, 0.0)
 _SMALL_SEGMENT = 536
 """Bytes: the least that every host takes (RFC 9293, 3.7.1)."""
+_LONG_PAGE = "/metrics"
+"""One question with an answer of many segments, which costs the target less than many questions."""
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -58,7 +60,7 @@ class TcpNetwork:
 
     async def exchange(self, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
         """As the port says. What came before the connection broke or fell silent counts."""
-        return await _talk(_connection(address), address, wire, size, timeout_s)
+        return await _talk(_connection(address), lambda talk: talk.hold(wire, address, size), timeout_s)
 
     async def segments(self, address: str, wire: Wire, size: int, timeout_s: float) -> Segments:
         """As the port says. What TCP counted before the connection broke counts, also when there never was one."""
@@ -72,17 +74,19 @@ class TcpNetwork:
                 async with asyncio.timeout(timeout_s):
                     await asyncio.get_running_loop().sock_connect(plug, (host, port))
                 rtt_s = tcp.rtt_of(plug)
-            left_s = began + timeout_s - time.monotonic()
-            talk = await _talk(_plugged(plug), address, wire, size, left_s) if rtt_s is not None and size else _NO_TALK
+            talk = _NO_TALK
+            if rtt_s is not None and size:
+                left_s = began + timeout_s - time.monotonic()
+                talk = await _talk(_plugged(plug), lambda talk: talk.hold(wire, address, size, _LONG_PAGE), left_s)
             return tcp.segments(plug, talk, rtt_s, before, tcp.counters())
 
 
-async def _talk(line: _Line, address: str, wire: Wire, size: int, timeout_s: float) -> Exchanged:
+async def _talk(line: _Line, hold: Callable[[Talk], Awaitable[None]], timeout_s: float) -> Exchanged:
     talk: Talk | None = None
     try:
         async with asyncio.timeout(timeout_s), line as (reader, writer):
             talk = Talk(reader, writer)
-            await talk.hold(wire, address, size)
+            await hold(talk)
             return talk.ended("whole")
     except TimeoutError:
         return talk.ended("silent") if talk else _NO_TALK

@@ -1,6 +1,6 @@
 """A longer talk on one connection in each of the wires, every byte that comes counted, also when it ends in the middle.
 
-http       GET /ping, with a header that makes the question longer, a few at a time
+http       GET /ping, with a header that makes the question longer, a few at a time; or one page after the other
 redis      ECHO of a long text
 postgres   a session, then SELECT of a long text
 """
@@ -16,7 +16,8 @@ from chaos.adapters.pgwire import STARTUP, messages, query
 from chaos.ports import Exchanged, Wire
 
 _TEXT_MOST = 16 * 1024  # of one echo: servers take it in one piece
-_HEADER_MOST = 1024  # servers refuse a head of more than 8 KiB
+_HEADER_MOST = 1024
+_PAGE_HEADER = 6 * 1024  # servers refuse a head of more than 8 KiB
 _AT_ONCE = 8
 _READ = 64 * 1024
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -60,8 +61,10 @@ class Talk:
         self._sent = 0
         self._began = time.monotonic()
 
-    async def hold(self, wire: Wire, address: str, size: int) -> None:
-        """Ask until `size` bytes have gone each way. Raises EOFError, OSError, and ValueError for another protocol."""
+    async def hold(self, wire: Wire, address: str, size: int, page: str | None = None) -> None:
+        """Ask until `size` bytes have gone each way, over HTTP for that page if one is given. Raises EOFError, OSError,
+        and ValueError for another protocol.
+        """
         if wire == "postgres":
             self._say(STARTUP)
             await self._session()
@@ -72,6 +75,9 @@ class Talk:
                     await self._session()
                 case "redis":
                     await self._echo(b"x" * min(left, _TEXT_MOST))
+                case "http" if page:
+                    self._say(_get(page, address, _PAGE_HEADER))
+                    await self._answer()
                 case "http":
                     await self._pings(address, size)
 
@@ -99,13 +105,20 @@ class Talk:
     async def _pings(self, address: str, size: int) -> None:
         """One alone if little is left to say, else a few in a row."""
         sent, received = size - self._sent, size - self._reader.received
-        padding = b"x" * max(1, min(sent, _HEADER_MOST))
-        ask = b"GET /ping HTTP/1.1\r\nHost: %b\r\nX-Padding: %b\r\n\r\n" % (address.encode("ascii"), padding)
         count = _AT_ONCE if received > _HEADER_MOST or sent > _HEADER_MOST else 1
-        self._say(ask * count)
+        self._say(_get("/ping", address, max(1, min(sent, _HEADER_MOST))) * count)
         for _ in range(count):
-            head = await self._reader.readuntil(b"\r\n\r\n")
-            length = _LENGTH.search(head)
-            if not head.startswith(b"HTTP/1.") or not length:
-                raise ValueError("no HTTP answer of known length")
-            await self._reader.readexactly(int(length[1]))
+            await self._answer()
+
+    async def _answer(self) -> None:
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if not head.startswith(b"HTTP/1.") or not length:
+            raise ValueError("no HTTP answer of known length")
+        await self._reader.readexactly(int(length[1]))
+
+
+def _get(page: str, address: str, padding: int) -> bytes:
+    """A question with a header of so many bytes."""
+    said = f"GET {page} HTTP/1.1\r\nHost: {address}\r\nX-Padding: {'x' * padding}\r\n\r\n"
+    return said.encode("ascii")

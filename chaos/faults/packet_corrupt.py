@@ -32,5 +32,4 @@ class PacketCorrupt(ShareFault):
 
     def harmed(self, talk: Segments, undo: Undo) -> bool:
         """What is damaged on the way to another network is counted there; here it is only sent again."""
-        nothing_came = undo["way"] == "upstream" or talk.rtt_s is None
-        return talk.garbled > 0 or (nothing_came and talk.resent > 0)
+        return talk.rtt_s is None or talk.garbled > 0 or (undo["way"] == "upstream" and talk.resent > 0)

@@ -44,6 +44,6 @@ class PacketLoss(ShareFault):
         return {"packets": packets_to_see(float(self.share) / self.burst)}
 
     def harmed(self, talk: Segments, undo: Undo) -> bool:
-        """Something was sent again, or something came and what was before it had not."""
+        """Something was sent again, or came without what was before it; or one kernel did not hear of the other."""
         del undo
-        return talk.resent > 0 or talk.early > 0
+        return talk.rtt_s is None or talk.resent > 0 or talk.early > 0

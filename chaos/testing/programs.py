@@ -27,6 +27,7 @@ class FakePrograms:
         """No tool yet; any saboteur can be started."""
         self.answers: dict[str, Ran] = {}
         self.tools: dict[str, Callable[[Sequence[str]], Ran]] = {}
+        self.refusals: list[str] = []
         self._processes = processes
         self._files = files
         self._started: list[tuple[str, Path, Mapping[str, Any]]] = []
@@ -49,10 +50,12 @@ class FakePrograms:
         return self.answers[max(fitting, key=len)]
 
     async def sabotage(self, program: str, warrant: Path, *, timeout_s: float = 10.0) -> Ran:
-        """A process that stays, if its warrant is there."""
+        """A process that stays, if its warrant is there; or the next of the `refusals`."""
         del timeout_s
         await asyncio.sleep(0)
         orders = self._files.read(warrant)
+        if self.refusals:
+            return Ran(1, "", self.refusals.pop(0))
         if orders is None:
             return Ran(1, "", "its warrant is gone")
         self._processes.spawn(words=("python", "-m", "chaos.saboteurs", program, str(warrant)))

@@ -27,10 +27,11 @@ from chaos.ports import Host, Need, Segments
 from chaos.settings import setting
 from chaos.units import Ratio
 
-_PATIENCE_S = 1.5  # a first packet that is lost is sent again after a second
+_PATIENCE_S = 0.6  # TCP waits for a fifth of a second, then for two, before it sends again
+_MORE_S = 1.5  # a busy target may be slow in a talk that must come to its end
 _CERTAIN = 0.001  # chance to see nothing where there is something
 _LONGEST_S = 1.8
-_ASKED = 16_384  # some hundred segments, many of them in flight together
+_ASKED = 4096  # a few dozen segments, most of them in flight together; a long page brings some hundred
 _USUAL = {"asked": _ASKED, "packets": 1, "patience_s": _PATIENCE_S}
 _TAKEN = "refuses packet queue"
 
@@ -158,7 +159,7 @@ class PacketFault(SaboteurFault):
         handed = await rules.packets_counted(edge, undo["mark"], host)
         if handed is not None:
             return Sighting(seen=False, what=f"{grip.name}: {_handed(handed)}")
-        talk = await host.network.segments(grip.address, grip.wire, undo["asked"], undo["patience_s"])
+        talk = await host.network.segments(grip.address, grip.wire, undo["asked"], undo["patience_s"] + _MORE_S)
         answered = talk.rtt_s is not None and (talk.talk.ending == "whole" or not undo["asked"])
         if answered and not self.harmed(talk, undo):
             return Sighting(seen=True, what=f"{grip.name}: no rule of ours; {_told(talk, grip)}")
@@ -187,7 +188,7 @@ def edges_in(undo: Undo) -> tuple[Edge, ...]:
 def _told(talk: Segments, grip: Grip) -> str:
     """A talk in a few words: what is not nothing."""
     if talk.rtt_s is None:
-        return f"no connection to {grip.address}, {talk.resent} packets sent again"
+        return f"no connection to {grip.address} in time, {talk.resent} packets sent again"
     counted = {
         "sent": talk.sent,
         "sent again": talk.resent,
@@ -199,9 +200,9 @@ def _told(talk: Segments, grip: Grip) -> str:
         "received again": talk.again,
     }
     numbers = ", ".join(f"{number} {what}" for what, number in counted.items() if number)
-    return f"a round trip to {grip.address} takes {talk.rtt_s * 1000:.1f} ms" + (
-        f", a talk {talk.talk.took_s * 1000:.0f} ms ({talk.talk.ending}): segments {numbers}" if numbers else ""
-    )
+    trip = f"a round trip to {grip.address} takes {talk.rtt_s * 1000:.1f} ms"
+    lasted = "" if talk.talk.ending == "none" else f", a talk {talk.talk.took_s * 1000:.0f} ms ({talk.talk.ending})"
+    return trip + lasted + (f"; segments: {numbers}" if numbers else "")
 
 
 def _handed(packets: int | None) -> str:
