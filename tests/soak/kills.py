@@ -14,7 +14,7 @@ import functools
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import redis
@@ -40,12 +40,19 @@ HOLDS_S = (0.2, 0.8)
 TRIES = 4
 SEEDS = range(6)
 
+Menu = Mapping[str, Sequence[PlannedFault]]
+
 TOGETHER = frozenset({
     *("a marker file", "a listener that is off", "a toxic on bytes", "a toxic on requests", "a toxic on streams"),
     "a page that is served in another's place",
 })  # fmt: skip
 """Families of which several may act on one target; of all others one target bears one fault at a time."""
 TOGETHER_AT_MOST = 4
+RESTARTING = frozenset({
+    *("a hold on a dead process", "a hold on all of a node", "a burden on a process", "a condition of a GPU"),
+})  # fmt: skip
+"""Families after which a target has to start again."""
+RESTARTS_AT_MOST = 3  # in a crew: two cores can start no more of them within the time that one fault may take
 WHOLE_STACK = frozenset({"release_canary"})
 """Kinds for which other parts than the target must be well: alone in their crew."""
 HOSTS = frozenset({"engine", "fallback-engine", "embedder", "tool", "cache"})
@@ -69,10 +76,11 @@ def _experiment(name: str) -> Experiment:
 def killed(trial: Trial, drill: Drill) -> Found:
     """Kill one crew after the other, until every kind was in one."""
     dice, kills, wrong = random.Random(trial.name), list[dict[str, Any]](), None
-    waiting = Counter({kind: TRIES for kind, experiment in shorts().items() if _short_name(experiment) in ALL})
+    menu = menu_of(_inventory(drill))
+    waiting = Counter(dict.fromkeys(menu, TRIES))
     while +waiting and wrong is None:
         inventory = _inventory(drill)
-        faults = crew_of(sorted(+waiting), inventory, dice)
+        faults = [_as_it_is_now(fault, inventory) for fault in crew_of(sorted(+waiting), menu, dice)]
         _fill_cache(inventory)
         harness, kill = _killed(faults, f"{trial.name.replace('/', '-')}-{len(kills)}", drill, dice)
         wrong = _wrong(kill, harness)
@@ -127,18 +135,25 @@ def _wrong(kill: dict[str, Any], harness: Harness) -> str | None:
     return None
 
 
-def crew_of(kinds: Sequence[str], inventory: Inventory, dice: random.Random) -> list[PlannedFault]:
+def menu_of(inventory: Inventory) -> Menu:
+    """The kinds that can be had here, each on all targets that it may have."""
+    possible = [kind for kind, experiment in shorts().items() if _short_name(experiment) in ALL]
+    menu = {kind: candidates(kind, inventory) for kind in possible}
+    return {kind: faults for kind, faults in menu.items() if faults}
+
+
+def crew_of(kinds: Sequence[str], menu: Menu, dice: random.Random) -> list[PlannedFault]:
     """Faults of as many kinds as find targets of their own, those with the least choice first, in any order."""
     if alone := [kind for kind in kinds if kind in WHOLE_STACK]:
-        return [dice.choice(candidates(alone[0], inventory))]
-    choices = {kind: candidates(kind, inventory) for kind in kinds}
+        return [dice.choice(menu[alone[0]])]
     taken: Counter[tuple[bool, str]] = Counter()
-    found = []
-    for kind in sorted(kinds, key=lambda each: (len(choices[each]), dice.random())):
-        together = _family(kind) in TOGETHER
+    found, restarts = list[PlannedFault](), RESTARTS_AT_MOST
+    for kind in sorted(kinds, key=lambda each: (len(menu[each]), dice.random())):
+        together, restarting = _family(kind) in TOGETHER, _family(kind) in RESTARTING
         most = TOGETHER_AT_MOST if together else 1
-        free = [fault for fault in choices[kind] if all(taken[together, t.name] < most for t in fault.targets)]
-        if free:
+        free = [fault for fault in menu[kind] if all(taken[together, t.name] < most for t in fault.targets)]
+        if free and (restarts or not restarting):
+            restarts -= restarting
             found.append(dice.choice(free))
             taken.update((together, target.name) for target in found[-1].targets)
     dice.shuffle(found)
@@ -146,16 +161,25 @@ def crew_of(kinds: Sequence[str], inventory: Inventory, dice: random.Random) -> 
 
 
 def candidates(kind: str, inventory: Inventory) -> list[PlannedFault]:
-    """A fault of this kind on each target, or set of targets, that it may have; its name is the kind."""
+    """A fault of this kind on each target, or set of targets, that it may have; its name is the kind. None where this
+    machine or stack has not what it needs: then its kills are missing in the figures.
+    """
     experiment = shorts()[kind]
     plans = [planned(experiment, inventory, seed) for seed in SEEDS]
     own = {_names(plan.faults[0]): plan.faults[0] for plan in plans if isinstance(plan, Plan)}
-    assert own, f"no plan for {kind}: {plans[0]}"
+    if not own:
+        return []
     fault, selector = next(iter(own.values())), experiment.faults[0].target
     movable = selector is not None and selector.node is None
     others = [dataclasses.replace(fault, targets=(t,)) for t in inventory.targets if movable and _will_do(fault, t)]
     everywhere = {**{_names(other): other for other in others}, **own}
     return [dataclasses.replace(each, name=kind) for each in everywhere.values()]
+
+
+def _as_it_is_now(fault: PlannedFault, inventory: Inventory) -> PlannedFault:
+    """With targets whose processes are those of this moment."""
+    now = {target.name: target for target in inventory.targets}
+    return dataclasses.replace(fault, targets=tuple(now[target.name] for target in fault.targets))
 
 
 def _names(fault: PlannedFault) -> tuple[str, ...]:

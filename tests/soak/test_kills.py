@@ -9,8 +9,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "system"), str(HERE.parent / "spec")]
 
+import pytest
 from by_undo import BY_UNDO, EXCUSED
-from kills import TOGETHER, TOGETHER_AT_MOST, WHOLE_STACK, crew_of, shorts
+from kills import RESTARTING, RESTARTS_AT_MOST, TOGETHER, TOGETHER_AT_MOST, WHOLE_STACK, Menu, crew_of, menu_of, shorts
 
 from chaos.faults.catalog import by_kind
 from chaos.inventory import Inventory, Target
@@ -42,6 +43,11 @@ INVENTORY = Inventory(
 )
 
 
+@pytest.fixture(scope="module")
+def menu() -> Menu:
+    return menu_of(INVENTORY)
+
+
 def test_every_kind_of_the_catalogue_is_killed_or_has_a_reason_why_not() -> None:
     """For a new kind: tests/system/short/KIND.yaml, its name in BY_UNDO of tests/system/by_undo.py, and what it may
     leave behind as a check in tests/system/harm.py.
@@ -50,9 +56,9 @@ def test_every_kind_of_the_catalogue_is_killed_or_has_a_reason_why_not() -> None
     assert not shorts().keys() & EXCUSED.keys()
 
 
-def test_the_faults_of_a_crew_have_each_a_target_of_its_own_unless_they_get_along() -> None:
+def test_the_faults_of_a_crew_have_each_a_target_of_its_own_unless_they_get_along(menu: Menu) -> None:
     alone: dict[str, str] = {}
-    crew = crew_of(sorted({*shorts()} - WHOLE_STACK), INVENTORY, random.Random(1))
+    crew = crew_of(sorted(menu.keys() - WHOLE_STACK), menu, random.Random(1))
     edges = [fault for fault in crew if fault.name in _of(TOGETHER)]
     for fault in crew:
         for each in fault.targets if fault not in edges else ():
@@ -61,19 +67,14 @@ def test_the_faults_of_a_crew_have_each_a_target_of_its_own_unless_they_get_alon
     assert 0 < max(crowded) <= TOGETHER_AT_MOST
 
 
-def test_a_kind_that_needs_the_whole_stack_is_a_crew_of_its_own() -> None:
-    (fault,) = crew_of(sorted(shorts()), INVENTORY, random.Random(1))
+def test_a_crew_makes_few_targets_start_again(menu: Menu) -> None:
+    crew = crew_of(sorted(menu.keys() - WHOLE_STACK), menu, random.Random(1))
+    assert sum(fault.name in _of(RESTARTING) for fault in crew) == RESTARTS_AT_MOST
+
+
+def test_a_kind_that_needs_the_whole_stack_is_a_crew_of_its_own(menu: Menu) -> None:
+    (fault,) = crew_of(sorted(menu), menu, random.Random(1))
     assert fault.name in WHOLE_STACK
-
-
-def test_all_kinds_find_their_crews() -> None:
-    waiting, crews = {*shorts()}, 0
-    while waiting:
-        crew = crew_of(sorted(waiting), INVENTORY, random.Random(crews))
-        assert crew, f"no target for {waiting}"
-        waiting -= {fault.name for fault in crew}
-        crews += 1
-    assert crews < 20
 
 
 def _of(families: frozenset[str]) -> set[str]:
