@@ -225,6 +225,12 @@ WEAKNESSES = (
         _with(policies={"disaggregation": {"references": "by_beginning"}}),
     ),
     Weakness(
+        "kv_references_unchecked",
+        "The gateway does not look whose KV reference it was given: a mix-up on the way brings another person's words.",
+        "gateway",
+        _with(policies={"disaggregation": {"check": "none"}}),
+    ),
+    Weakness(
         "tool_retried_twice",
         "The gateway asks for a lost reply under a new idempotency key: what was done already is done a second time.",
         "gateway",

@@ -28,6 +28,10 @@ from chaos.faults.http_status import HttpStatus
 from chaos.faults.io_delay import IoDelay
 from chaos.faults.io_error import IoError
 from chaos.faults.kv_cache_shrink import KvCacheShrink
+from chaos.faults.kv_reference import KvReference
+from chaos.faults.kv_transfer_refused import KvTransferRefused
+from chaos.faults.kv_transfer_slow import KvTransferSlow
+from chaos.faults.kv_transfer_timeout import KvTransferTimeout
 from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
@@ -98,6 +102,10 @@ FAULTS: tuple[type[Fault], ...] = (
     IoDelay,
     IoError,
     KvCacheShrink,
+    KvReference,
+    KvTransferRefused,
+    KvTransferSlow,
+    KvTransferTimeout,
     MemoryPressure,
     MetricsFreeze,
     MetricsGap,

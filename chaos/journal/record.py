@@ -76,6 +76,7 @@ class Sample:
     gaps_s: tuple[float, ...]
     answer_ok: bool | None  # expected answer found; None when the prompt has none
     trace_id: str
+    leaked: str | None = None  # markers of other requests in the answer, ``; None when requests carry none
 
 
 @dataclass(frozen=True)

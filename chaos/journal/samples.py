@@ -46,6 +46,7 @@ SAMPLES_SCHEMA = pa.schema(
         pa.field("gaps_s", pa.list_(pa.float32())),
         pa.field("answer_ok", pa.bool_()),  # null: the prompt has no known answer
         pa.field("trace_id", pa.string()),
+        pa.field("leaked", pa.string()),  # null: requests carry no markers
     ],
     metadata={"brownout": "samples 1"},
 )

@@ -50,6 +50,12 @@ def _floats(column: pa.ChunkedArray) -> Floats:
     return column.to_numpy().astype(np.float64, copy=False)  # type: ignore[no-any-return]  # pyarrow has no types
 
 
+def _leaked(table: pa.Table) -> Texts:
+    """What answers held of other requests, None where nobody could tell: requests without markers, older evidence."""
+    known = table["leaked"].to_pylist() if "leaked" in table.column_names else [None] * len(table)
+    return np.array([*known, None], dtype=object)[:-1]
+
+
 @dataclass(frozen=True)
 class SampleTable:
     """One entry per attempt; columns as in `Sample`. The gaps of row i are `gaps[gap_offsets[i]:gap_offsets[i + 1]]`.
@@ -75,6 +81,7 @@ class SampleTable:
     gap_offsets: Integers
     answer_ok: npt.NDArray[np.int8]
     trace_id: pa.ChunkedArray
+    leaked: Texts
 
     def __len__(self) -> int:
         """Rows."""
@@ -103,6 +110,7 @@ class SampleTable:
             gap_offsets=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
             answer_ok=answer.to_numpy(),
             trace_id=table["trace_id"],
+            leaked=_leaked(table),
         )
 
     @classmethod

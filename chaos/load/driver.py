@@ -205,10 +205,11 @@ class LoadDriver:
             gaps_s=watch.gaps_s,
             answer_ok=watch.answer_ok,
             trace_id=request.trace_id,
+            leaked=watch.leaked,
         )
 
     def _question(self, request: PlannedRequest) -> Question:
-        return Question.of(self._plan.load, self._intended_s(request), request.prompt)
+        return Question.of(self._plan.load, self._intended_s(request), request.prompt, request.trace_id)
 
     def _intended_s(self, request: PlannedRequest) -> float:
         return self._start_s + request.at_s

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.load.arrivals import arrivals
+from chaos.load.markers import marked
 from chaos.load.personas import ClientBehaviour, behaviour_of
 from chaos.load.prompts import Prompt, PromptError, lengthened
 from chaos.ports import Entropy
@@ -107,12 +108,13 @@ def http_request(load: Load, request: PlannedRequest, attempt: int, run: str = "
             **keyed,
             **({"x-cache": "prefer"} if load.cache else {}),
         },
-        body=json.dumps(_body(load, request.prompt), ensure_ascii=False).encode(),
+        body=json.dumps(_body(load, request), ensure_ascii=False).encode(),
     )
 
 
-def _body(load: Load, prompt: Prompt) -> Mapping[str, Any]:
+def _body(load: Load, request: PlannedRequest) -> Mapping[str, Any]:
     """OpenAI request shapes; usage is asked for, because the number of stream chunks is not the number of tokens."""
+    prompt = request.prompt
     if load.route == "tools":
         return prompt.arguments
     if load.route == "agent":
@@ -120,9 +122,10 @@ def _body(load: Load, prompt: Prompt) -> Mapping[str, Any]:
     named = {} if load.model is None else {"model": load.model}
     if load.route == "embeddings":
         return {**named, "input": [prompt.question]}
+    question = lengthened(prompt.question, load.prompt_words)
     body = {
         **named,
-        "messages": [{"role": "user", "content": lengthened(prompt.question, load.prompt_words)}],
+        "messages": [{"role": "user", "content": marked(question, request.trace_id) if load.marked else question}],
         "max_tokens": load.max_tokens,
         "stream": load.stream,
     }

@@ -14,6 +14,7 @@ from typing import Literal
 
 from chaos.journal.record import Outcome
 from chaos.load.answer import Answer, Kind
+from chaos.load.markers import foreign, marker_of
 from chaos.load.personas import Ending
 from chaos.load.prompts import Prompt
 from chaos.load.sse import SseParser
@@ -31,7 +32,8 @@ _End = Literal["ended", "broken", "timeout", "ours"]
 class Question:
     """What the stopwatch must know of a request: due time, bounds in seconds, expected texts.
 
-    `refused`: the right answer is a refusal, and an answer that does as asked is a failure.
+    `refused`: the right answer is a refusal, and an answer that does as asked is a failure. `marker` is the word that
+    no other request has, where there is one.
     """
 
     intended_s: float
@@ -40,9 +42,10 @@ class Question:
     ttft_s: float | None = None
     e2e_s: float | None = None
     refused: bool = False
+    marker: str | None = None
 
     @classmethod
-    def of(cls, load: Load, intended_s: float, prompt: Prompt) -> Question:
+    def of(cls, load: Load, intended_s: float, prompt: Prompt, trace_id: str) -> Question:
         """The question that a request of this load puts."""
         return cls(
             intended_s=intended_s,
@@ -51,6 +54,7 @@ class Question:
             ttft_s=None if load.slo.ttft is None else float(load.slo.ttft),
             e2e_s=None if load.slo.e2e is None else float(load.slo.e2e),
             refused=prompt.refused,
+            marker=marker_of(trace_id) if load.marked else None,
         )
 
 
@@ -148,6 +152,11 @@ class Stopwatch:
     def answer_ok(self) -> bool | None:
         """Whether every expected text is in the answer, whatever its case; None when nothing is expected."""
         return _contains(self._answer.text, self._question.expect) if self._question.expect else None
+
+    @property
+    def leaked(self) -> str | None:
+        """Markers of other requests in the answer; None when requests carry none."""
+        return None if self._question.marker is None else foreign(self._answer.text, self._question.marker)
 
     @property
     def retry_after_s(self) -> float | None:

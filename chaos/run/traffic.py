@@ -58,7 +58,7 @@ async def _ask(plan: LoadPlan, front_door: str, clock: Clock) -> str | None:
         return f"{plan.load.name}: the load has no request at all"
     began = clock.now()
     request = PlannedRequest(-1, 0.0, plan.requests[0].prompt, "0" * 31 + "1")
-    watch = Stopwatch(Question.of(plan.load, 0.0, request.prompt), 0.0)
+    watch = Stopwatch(Question.of(plan.load, 0.0, request.prompt, request.trace_id), 0.0)
     async with HttpTransport(front_door, lambda: clock.now() - began) as transport:
         try:
             async with asyncio.timeout(GATE_REQUEST_S):

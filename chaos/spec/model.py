@@ -96,6 +96,9 @@ class Load:
         least=1,
         most=100_000,
     )
+    marked: bool = setting(
+        "give each request a marker of its own, which no other answer may hold (`cross_talk`)", default=False
+    )
     stream: bool = setting("ask for a token stream", default=True)
     cache: bool = setting(
         "accept answers that were kept or are under way for others (`x-cache: prefer`)", default=False

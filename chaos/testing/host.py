@@ -216,6 +216,8 @@ class InMemoryHost:
             "storage": {"folder": f"/var/lib/{name}", "check": f"http://{address}/storage"},
         }
         self.proxy.add(name, listen=via, upstream=address)
+        if role == "prefill":
+            handles["kv_paths"] = self._kv_paths(name, number)
         self.files.full[Path(data)] = lambda: any(data in each["folders"] for each in self.programs.at_work("disk"))
         return self.supervisor.add(Target(name, role, node, (), address, via, wire=wire, handles=handles), processes)
 
@@ -231,6 +233,17 @@ class InMemoryHost:
         edge = Edge(caller, name, record.role, via, listener, record.address, record.wire)
         known.record = dataclasses.replace(record, edges=(*edges, edge))
         return known.record
+
+    def _kv_paths(self, name: str, number: int) -> dict[str, Any]:
+        """Two more listeners of the target, each behind an edge of its own."""
+        paths = {}
+        for place, path in enumerate(("side_channel", "transfer")):
+            edge = f"{name}.{path}"
+            address, via = f"127.0.0.1:{43000 + 10 * number + place}", f"127.0.0.1:{44000 + 10 * number + place}"
+            self.proxy.add(edge, listen=via, upstream=address)
+            proxy = {"admin": self.proxy.admin, "name": edge, "token_file": KEY_FILE}
+            paths[path] = {"address": address, "via": via, "proxy": proxy}
+        return paths
 
     def add_gateway(self, name: str = "gateway") -> Target:
         """Start a gateway that has releases."""

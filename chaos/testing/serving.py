@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from chaos.ports import HttpReply
 from chaos.testing.devices import FakeDevices
 from chaos.testing.harmed import BODIES, DONE, call, event, harmed, late_s, lost
+from chaos.testing.kv import FakeReferences
 from chaos.testing.stack import FakeListener, FakeProxy, FakeSupervisor, FakeTarget, ProcessTable, reply
 from chaos.testing.tampered import Tampered
 from chaos.testing.tools import Asked, FakeTools
@@ -49,6 +50,7 @@ class FakeServing:
         self._devices = devices
         self._tampered = tampered
         self._scrapes = 0
+        self._references = FakeReferences()
         self._tools = FakeTools()
 
     async def answer(
@@ -107,6 +109,8 @@ class FakeServing:
         if self._devices.hung(owner.record.name):
             await asyncio.sleep(timeout_s)
             return lost("timeout: the GPU hangs")
+        if "kv_transfer_params" in body:
+            return self._references.answer(owner.record.name, body, toxic)
         tokens = int(body["max_tokens"])
         events = (
             [call('{"city": '), call('"Reykjavik"}')] if "tools" in body else [event({"n": n}) for n in range(tokens)]

@@ -169,8 +169,8 @@ class FakeSupervisor:
         return first is not None and self._processes.state(first) != "T"
 
     def at(self, address: str) -> FakeTarget | None:
-        """The target whose own address this is."""
-        return next((one for one in self.targets.values() if one.record.address == address), None)
+        """The target whose own address this is, or that of one of its paths."""
+        return next((one for one in self.targets.values() if address in _addresses(one.record)), None)
 
     def _status(self) -> Mapping[str, Any]:
         records = [
@@ -240,6 +240,10 @@ class FakeSupervisor:
             leader = self._processes.identify(target.record.pids[0])
             if leader:
                 self._processes.signal(leader, signals.SIGTERM)
+
+
+def _addresses(target: Target) -> tuple[str, ...]:
+    return (target.address, *(path["address"] for path in target.handles.get("kv_paths", {}).values()))
 
 
 def _settings(target: FakeTarget) -> Mapping[str, Any]:

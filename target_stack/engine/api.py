@@ -126,7 +126,7 @@ class Api:
         if self._luck.fails(call.model):
             self._metrics.finished["error"].value += 1
             raise errors.failed_request()
-        reply = self._link.submit(call)
+        reply = self._link.submit(call, head.id)
         self._calls += 1
         self.idle.clear()
         try:

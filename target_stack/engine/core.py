@@ -33,7 +33,7 @@ class Core:
         self._config = config
         self._connector = KvConnector(config.kv_transfer, engine_id) if config.kv_transfer else None
         self._deferred: dict[str, Sequence] = {}
-        self._words: dict[str, list[str]] = {}  # in the cache, of prompts that are computed for a peer
+        self._kept: dict[str, tuple[str, list[str]]] = {}  # name for peers, and words in the cache, of their prompts
         limits = Limits(
             max_num_seqs=config.max_num_seqs,
             max_num_batched_tokens=config.max_num_batched_tokens,
@@ -201,7 +201,7 @@ class Core:
         sampling = text.Sampling(**{**asked["sampling"], "stop": tuple(asked["sampling"]["stop"])})
         words = self._scheduler.words_in_cache(sequence)
         if sequence.keeps_blocks:
-            self._words[sequence.id] = words
+            self._kept[sequence.id] = (f"{asked.get('request_id', '')}-{sequence.id}", words)
         answer = text.answer(
             "".join(words),
             seed=self._config.seed if asked.get("seed") is None else asked["seed"],
@@ -215,7 +215,7 @@ class Core:
         for each in gone:
             self._asked.pop(each.id, None)
             self._answers.pop(each.id, None)
-            self._words.pop(each.id, None)
+            self._kept.pop(each.id, None)
         self.changed = self.changed or bool(gone)
 
     def _output(self, produced: Produced, now: float) -> list[Any]:
@@ -228,8 +228,8 @@ class Core:
         del self._answers[sequence.id]
         last = _last(sequence)
         if self._connector and sequence.keeps_blocks:
-            words, size = self._words.pop(sequence.id), self._config.block_size
-            last["kv"] = self._connector.keep(sequence.id, sequence.blocks, words, size, now)
+            (name, words), size = self._kept.pop(sequence.id), self._config.block_size
+            last["kv"] = self._connector.keep(name, sequence.blocks, words, size, now)
         return [sequence.id, piece, answer.finish, answer.stop_reason, first, last]
 
 

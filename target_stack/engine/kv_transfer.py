@@ -91,18 +91,19 @@ class KvConnector:
         return self._settings.policy == "recompute"
 
     def keep(self, name: str, blocks: Sequence[int], words: Sequence[str], size: int, now: float) -> Reference:
-        """Hold the blocks of a computed prompt, whose words are these, for whoever comes with the reference."""
+        """Hold the blocks of a computed prompt, whose words are these, for whoever comes with the reference. It names
+        the request as its caller did, so that the caller can tell its own.
+        """
         written = [[block, list(words[n * size : (n + 1) * size])] for n, block in enumerate(blocks)]
         self.orders.append({"op": "write", "blocks": written})
-        request = f"{self._engine_id[:8]}-{name}"
-        self._held[request] = Held(blocks, now + self._settings.lease_s)
+        self._held[name] = Held(blocks, now + self._settings.lease_s)
         host, _, port = (self._settings.side_channel_via or self._settings.side_channel).rpartition(":")
         return {
             "do_remote_prefill": True,
             "do_remote_decode": False,
             "remote_block_ids": [list(blocks)],
             "remote_engine_id": self._engine_id,
-            "remote_request_id": request,
+            "remote_request_id": name,
             "remote_host": host,
             "remote_port": int(port),
             "tp_size": 1,

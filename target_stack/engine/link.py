@@ -37,9 +37,10 @@ class _Running:
 class Reply:
     """The tokens of one request as they come, for one reader."""
 
-    def __init__(self, call: Call, arrived: float) -> None:
+    def __init__(self, call: Call, arrived: float, request_id: str = "") -> None:
         """`arrived` in CLOCK_MONOTONIC seconds."""
         self.call = call
+        self.request_id = request_id
         self.arrived = arrived
         self.generated_tokens = 0
         self.kv: Mapping[str, Any] | None = None  # by which a peer may fetch the prompt
@@ -134,12 +135,14 @@ class CoreLink(asyncio.Protocol):
         for each in gone.values():
             each.reply.fail(errors.engine_dead())
 
-    def submit(self, call: Call) -> Reply:
-        """Hand a request to the core. Raises ApiError when the core is dead or the queue full."""
+    def submit(self, call: Call, request_id: str = "") -> Reply:
+        """Hand a request to the core; peers know what is kept of it by `request_id`. Raises ApiError when the core is
+        dead or the queue full.
+        """
         if self.died.is_set():
             raise errors.engine_dead()
         self._admit(len(call.prompts) * call.n)
-        reply = Reply(call, time.monotonic())
+        reply = Reply(call, time.monotonic(), request_id)
         for place, prompt in enumerate(call.prompts):
             for draw in range(call.n):
                 self._add(reply, place * call.n + draw, prompt, draw)
@@ -180,7 +183,7 @@ class CoreLink(asyncio.Protocol):
                 "sampling": sampling,
                 "priority": call.priority,
                 "seed": call.seed,
-                **({"kv": call.kv} if call.kv else {}),
+                **({"kv": call.kv, "request_id": reply.request_id} if call.kv else {}),
             }
         )
 

@@ -147,6 +147,8 @@ class PrefillStage:
         finally:
             replica.in_flight -= 1
         self.pool.progress(replica)
+        if not self._own.believes(reference, call.trace_id):
+            raise EngineFailure("malformed", "the prefill engine gave the reference of another request")
         return reference
 
 

@@ -30,6 +30,10 @@ from chaos.faults.http_status import HttpStatus
 from chaos.faults.io_delay import IoDelay
 from chaos.faults.io_error import IoError
 from chaos.faults.kv_cache_shrink import KvCacheShrink
+from chaos.faults.kv_reference import KvReference
+from chaos.faults.kv_transfer_refused import KvTransferRefused
+from chaos.faults.kv_transfer_slow import KvTransferSlow
+from chaos.faults.kv_transfer_timeout import KvTransferTimeout
 from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
@@ -147,6 +151,18 @@ CLOCKS: tuple[Fault, ...] = (
     ClockSkew(offset=Duration(3), direction="behind"),
     ClockSkew(offset=Duration(0), drift=Ratio(0.5)),
 )
+KV: tuple[Fault, ...] = (
+    KvReference(),
+    KvReference(damage="expired"),
+    KvReference(damage="stale", share=Ratio(0.5)),
+    KvReference(damage="out_of_range"),
+    KvTransferRefused(),
+    KvTransferRefused(path="side_channel"),
+    KvTransferSlow(latency=Duration(0.4)),
+    KvTransferSlow(latency=Duration(0.15), direction="upstream", path="side_channel"),
+    KvTransferTimeout(),
+    KvTransferTimeout(path="side_channel", close_after=Duration(0.1)),
+)
 EXAMPLES: tuple[Fault, ...] = (
     *FILES,
     *CLOCKS,
@@ -163,6 +179,7 @@ EXAMPLES: tuple[Fault, ...] = (
     NodeDrain(),
     ConfigDrift(model="brownout-chat-v2", max_model_len=2048),
     ConfigDrift(num_gpu_blocks=300, prefix_caching=False),
+    *KV,
     KvCacheShrink(),
     KvCacheShrink(keep=Ratio(0.8)),
     NetLatency(latency=Duration(0.15)),
@@ -221,7 +238,7 @@ EXAMPLES: tuple[Fault, ...] = (
     *STORES,
     *TOOLS,
 )
-ROLES = {type(fault): "tool" for fault in TOOLS}
+ROLES = {**{type(fault): "tool" for fault in TOOLS}, **{type(fault): "prefill" for fault in KV}}
 WIRES = {CacheFlush: "redis", CacheStampede: "redis", **{type(fault): "postgres" for fault in STORES}}
 PASSING: tuple[Fault, ...] = (
     ProcessKill(restart="supervisor"),

@@ -135,3 +135,12 @@ def test_a_short_prompt_is_lengthened_to_so_many_words_and_ends_with_the_questio
 @pytest.mark.parametrize("words", [None, 1, 4])
 def test_a_prompt_that_is_long_enough_stays_as_it_is(words):
     assert lengthened("What is the answer?", words) == "What is the answer?"
+
+
+def test_a_marked_load_gives_each_request_a_marker_that_is_the_beginning_of_its_trace():
+    made = plan(route="chat", marked=True)
+    asked = [json.loads(http_request(made.load, each, 1).body)["messages"][0]["content"] for each in made.requests[:2]]
+    assert [text.partition("\n")[0] for text in asked] == [
+        f"Reference: m-{each.trace_id[:12]}" for each in made.requests[:2]
+    ]
+    assert asked[0].partition("\n")[2] == made.requests[0].prompt.question

@@ -15,6 +15,7 @@ from chaos.load.stopwatch import Question, Stopwatch
 from chaos.spec.model import Load, Slo
 from chaos.units import Duration, Rate
 
+TRACE = "0af7651916cd43dd8448eb211c80319c"
 SSE = {"Content-Type": "text/event-stream; charset=utf-8"}
 JSON = {"Content-Type": "application/json"}
 ERROR = (
@@ -227,8 +228,8 @@ def test_a_task_is_served_when_it_was_done_or_a_person_took_it(task, headers, ex
 def test_a_question_carries_the_bounds_of_its_load():
     load = Load(name="c", route="tools", rate=Rate(1), slo=Slo(ttft=Duration(0.5), e2e=Duration(2)))
     prompt = Prompt("p", tool="t", expect=("x",))
-    assert Question(3.0, "json", ("x",), 0.5, 2.0) == Question.of(load, 3.0, prompt)
-    assert Question.of(load, 3.0, replace(prompt, refused=True)).refused
+    assert Question(3.0, "json", ("x",), 0.5, 2.0) == Question.of(load, 3.0, prompt, TRACE)
+    assert Question.of(load, 3.0, replace(prompt, refused=True), TRACE).refused
 
 
 @pytest.mark.parametrize(
@@ -266,3 +267,14 @@ def test_where_the_bytes_are_cut_changes_nothing(cuts, upto):
 @given(st.binary(max_size=300), st.sampled_from(["ended", "cut", "timeout"]), st.sampled_from([SSE, JSON]))
 def test_no_bytes_whatsoever_break_the_stopwatch_or_count_as_success(noise, end, headers):
     assert watch(noise, end=end, headers=headers).outcome()[0] in ("failed", "abandoned")
+
+
+def test_an_answer_tells_markers_of_others_and_keeps_quiet_about_its_own():
+    watched = Stopwatch(Question(0.0, marker="m-0af7651916cd"), sent_s=0.0)
+    watched.reply(0.1, 200, SSE)
+    watched.chunk(0.2, frame("Reference: m-0af7651916cd.") + frame(" Reference: m-ffff651916cd.", "stop") + DONE)
+    assert watched.leaked == "m-ffff651916cd"
+
+
+def test_requests_without_markers_say_nothing_about_others():
+    assert Stopwatch(Question(0.0), sent_s=0.0).leaked is None

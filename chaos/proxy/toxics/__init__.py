@@ -7,6 +7,7 @@ from chaos.proxy.toxics.http_body import HttpBody
 from chaos.proxy.toxics.http_delay import HttpDelay
 from chaos.proxy.toxics.http_page import HttpPage
 from chaos.proxy.toxics.http_reset_mid_body import HttpResetMidBody
+from chaos.proxy.toxics.http_rewrite_kv_reference import HttpRewriteKvReference
 from chaos.proxy.toxics.http_status import HttpStatus
 from chaos.proxy.toxics.latency import Latency
 from chaos.proxy.toxics.limit_data import LimitData
@@ -45,6 +46,7 @@ PER_REQUEST: tuple[type[Attributes], ...] = (
     HttpDelay,
     HttpPage,
     HttpResetMidBody,
+    HttpRewriteKvReference,
     HttpStatus,
     McpError,
     McpLoseSession,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.verdict.measures.audit_gaps import AuditGaps
+from chaos.verdict.measures.cross_talk import CrossTalk
 from chaos.verdict.measures.degraded_ratio import DegradedRatio
 from chaos.verdict.measures.e2e import E2e
 from chaos.verdict.measures.event import Event
@@ -34,6 +35,7 @@ MEASURES: tuple[type[Estimator], ...] = (
     StreamIntegrity,
     OutputLength,
     Recall,
+    CrossTalk,
     RetryAmplification,
     RecoveryTime,
     Event,

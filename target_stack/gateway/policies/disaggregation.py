@@ -3,9 +3,10 @@
     prompt ──► prefill (prefill_s) ── reference ──► decode, which fetches the KV blocks (transfer_s to the first token)
        └────────── no prefill, or the blocks do not come ──────────► decode alone, which computes the prompt again
 
-An engine that fetches waits without any limit, so the limit is here. Two settings are mistakes that routers make:
-`without_prefill: fail` has no way around a prefill that is gone, and `references: by_beginning` takes a reference that
-was made for a prompt with the same first words, although the rest of what lies there is another person's.
+An engine that fetches waits without any limit, and believes any reference, so the limit and the doubt are here: vLLM
+names the request in its reference, and one that names another request is not used. Three settings are mistakes that
+routers make: `without_prefill: fail` has no way around a prefill that is gone, `references: by_beginning` takes one
+that was made for a prompt with the same first words, and `check: none` takes whatever comes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ class DisaggregationSettings:
     references: Literal["per_request", "by_beginning"] = "per_request"
     beginning_chars: int = 8
     reuse_s: float = 20.0
+    check: Literal["request_id", "none"] = "request_id"
+
+    def believes(self, reference: Reference, request_id: str) -> bool:
+        """Whether this reference is the one for the request of this id."""
+        return self.check == "none" or request_id in str(reference.get("remote_request_id"))
 
 
 class References:

@@ -18,18 +18,20 @@ BOUNDS = {"prefill_s": 0.4, "transfer_s": 0.4}
 
 
 class Prefill:
-    """Answers with a reference of its own for each prompt; `frozen` says nothing, `status` refuses."""
+    """Answers with a reference of its own for each prompt, or of another's; `frozen` says nothing, `status` refuses."""
 
     def __init__(self) -> None:
         self.frozen = False
         self.status = 200
+        self.mixed_up = False
         self.asked: list[dict[str, Any]] = []
 
     async def answer(self, request: web.Request) -> web.Response:
         self.asked.append(await request.json())
         if self.frozen:
             await asyncio.sleep(60)
-        reference = {"do_remote_prefill": True, "remote_request_id": f"r{len(self.asked)}"}
+        name = "another's" if self.mixed_up else request.headers["x-request-id"]
+        reference = {"do_remote_prefill": True, "remote_request_id": f"{name}-r{len(self.asked)}"}
         return web.json_response({"kv_transfer_params": reference}, status=self.status)
 
 
@@ -54,7 +56,8 @@ async def disaggregated(serve: Any, weakness: str = "", **policies: Any) -> Asyn
 
 def references(stack: Any) -> list[str | None]:
     bodies = [*stack.a.asked, *stack.b.asked]
-    return sorted(str(body.get("kv_transfer_params", {}).get("remote_request_id")) for body in bodies)
+    names = (str(body.get("kv_transfer_params", {}).get("remote_request_id")) for body in bodies)
+    return sorted(name.rpartition("-")[2] for name in names)
 
 
 async def test_the_prompt_is_computed_once_and_its_reference_goes_to_the_engine_that_answers(serve: Any) -> None:
@@ -131,6 +134,14 @@ async def test_a_500_for_a_lost_prompt_is_made_good_at_once(serve: Any) -> None:
         assert (reply.content, reply.headers["x-degraded"]) == ("Hello there", "no_prefill")
 
 
+async def test_a_reference_that_names_another_request_is_not_used(serve: Any) -> None:
+    async with disaggregated(serve) as (stack, prefill):
+        prefill.mixed_up = True
+        reply = await stack.chat()
+        assert (reply.content, reply.headers["x-degraded"]) == ("Hello there", "no_prefill")
+        assert references(stack) == ["None"]
+
+
 # The mistakes that can be planted.
 
 
@@ -153,3 +164,10 @@ async def test_kv_references_swapped_hands_out_what_was_made_for_a_prompt_with_t
         for tail in ("one", "two"):
             await stack.chat(messages=[{"role": "user", "content": f"Reference: {tail}"}])
         assert references(stack) == ["r1", "r1"]
+
+
+async def test_kv_references_unchecked_hands_on_whatever_comes(serve: Any) -> None:
+    async with disaggregated(serve, "kv_references_unchecked") as (stack, prefill):
+        prefill.mixed_up = True
+        await stack.chat()
+        assert references(stack) == ["r1"]

@@ -12,6 +12,7 @@ from chaos.settings import settings_of
 from chaos.spec.catalog import Catalog
 from chaos.units import Duration
 from chaos.verdict.measures.catalog import MEASURES, by_name
+from chaos.verdict.measures.cross_talk import CrossTalk
 from chaos.verdict.measures.degraded_ratio import DegradedRatio
 from chaos.verdict.measures.e2e import E2e
 from chaos.verdict.measures.event import Event
@@ -112,6 +113,23 @@ def test_output_length_is_that_of_whole_answers_relative_to_the_baseline() -> No
 def test_a_failed_request_with_a_known_answer_is_a_wrong_answer() -> None:
     story = Story(usual=Behaviour(fail_every=4))
     assert estimate(Recall(), story, "settled").value == 0.75
+
+
+def test_one_answer_with_the_marker_of_another_request_is_one_leak_that_names_both() -> None:
+    story = Story()
+    samples = [replace(each, leaked="") for each in story.samples()]
+    inside = next(n for n, each in enumerate(samples) if each.intended_s > INJECT)
+    mine, other = f"{inside:032x}", "c0ffee" * 5 + "00"
+    samples[inside] = replace(samples[inside], leaked=f"m-{other[:12]}")
+    samples[0] = replace(samples[0], trace_id=other)
+    found = estimate(CrossTalk(), replace(story.evidence(), samples=Evidence.build((), samples).samples))
+    assert (found.value, found.n) == (1.0, 300)
+    assert found.detail == f"1 of 300 answers; the answer of {mine} holds the marker of {other}"
+
+
+def test_without_marked_requests_nobody_can_tell_whose_words_they_were() -> None:
+    assert "marked: true" in (estimate(CrossTalk(), Story()).missing or "")
+    assert estimate(CrossTalk(), changed(Story(), leaked="")).value == 0.0
 
 
 def test_ttft_counts_from_the_intended_send() -> None:
@@ -334,7 +352,15 @@ TOOLS = ("side_effects", "audit_gaps", "unauthorised_calls")
 
 def test_the_catalog_is_whole_and_described() -> None:
     names = "success_ratio degraded_ratio shed_ratio ttft itl e2e recall retry_amplification recovery_time event metric"
-    more = {"requests_running", "load_lateness", "stream_integrity", "output_length", "shed_latency", *TOOLS}
+    more = {
+        "requests_running",
+        "load_lateness",
+        "stream_integrity",
+        "output_length",
+        "shed_latency",
+        "cross_talk",
+        *TOOLS,
+    }
     assert set(names.split()) | more == set(by_name())
     Catalog((), MEASURES)
     for measure in MEASURES:

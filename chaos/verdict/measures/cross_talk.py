@@ -1,0 +1,52 @@
+"""Did anybody get words that were meant for another? One answer is one too many.
+
+Requests of a load with `marked: true` carry a word that no other request has: the beginning of its trace id. Status,
+length and speed of an answer from another's prompt are as they should be, so nothing but its words can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from chaos.settings import setting
+from chaos.spec.model import Unit
+from chaos.verdict.gauges import exact
+from chaos.verdict.outcome import Estimate
+from chaos.verdict.view import ANSWERED, View, among
+
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class CrossTalk:
+    """See `summary`."""
+
+    name: ClassVar[str] = "cross_talk"
+    summary: ClassVar[str] = "answers that hold the marker of another request (loads with `marked: true`)"
+    unit: ClassVar[Unit] = "count"
+    needs_window: ClassVar[bool] = True
+
+    load: str | None = setting("only this load; default all that are marked", default=None)
+
+    def estimate(self, view: View) -> Estimate:
+        """An exact count, with the trace ids of the first few: whose answer, whose words."""
+        samples = view.evidence.samples
+        marked = np.array([each is not None for each in samples.leaked], dtype=np.bool_)
+        answers = view.requests(self.load) & marked & among(samples.outcome, ANSWERED)
+        if not answers.any():
+            return Estimate(None, missing="no answer to a marked request in this window (`marked: true` on the load)")
+        leaks = np.flatnonzero(answers & np.array([bool(each) for each in samples.leaked], dtype=np.bool_))
+        named = [self._named(view, int(row)) for row in leaks[:_NAMED]]
+        detail = f"{len(leaks)} of {int(answers.sum())} answers" + "".join(f"; {each}" for each in named)
+        return exact(float(len(leaks)), int(answers.sum()), detail)
+
+    def _named(self, view: View, row: int) -> str:
+        """Both requests of a leak, by their trace ids where the other one is known."""
+        samples = view.evidence.samples
+        beginning = str(samples.leaked[row]).split()[0].removeprefix("m-")
+        others = (trace for trace in samples.trace_id.to_pylist() if trace.startswith(beginning))
+        whose = next(others, f"{beginning}…, which is none of this run's")
+        return f"the answer of {samples.trace_id[row].as_py()} holds the marker of {whose}"
