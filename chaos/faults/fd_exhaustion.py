@@ -19,9 +19,9 @@ from chaos.faults.grips.sightings import every, every_one
 from chaos.inventory import Target
 from chaos.ports import Files, Host, Need, ProcessId
 
-_ITS_OWN = 16
-"""Descriptors below are what a server opened first and keeps (its streams, its poll, its listener), so none of them
-comes free. poll(2) wants the limit to be no less than the number of descriptors that it is given.
+_STREAMS = 3
+"""Numbers below are the standard streams, the only ones that no server closes: any other may come free and would be
+taken again. Not lower, as poll(2) refuses to look at more descriptors than a process may have.
 """
 
 
@@ -51,7 +51,7 @@ class FdExhaustion:
             roots = await listed_processes(target, host)
             grip = Grip.of(target, family(roots, host.processes))
             limits = {process.pid: _soft_limit(process, host.files) for process in grip.processes}
-            if full := [pid for pid, limit in limits.items() if limit is not None and limit <= _ITS_OWN]:
+            if full := [pid for pid, limit in limits.items() if limit is not None and limit <= _STREAMS]:
                 raise CannotInject(
                     f"{target.name}: process {full[0]} may have {limits[full[0]]} files open and no more, by another "
                     "fault or by hand; end that one first (`brownout recover`, or prlimit)"
@@ -95,7 +95,7 @@ def _soft_limit(process: ProcessId, files: Files) -> int | None:
 def _full_at(process: ProcessId, files: Files) -> int:
     """The greatest limit below which every number is taken for good."""
     held = set(files.names(Path(f"/proc/{process.pid}/fdinfo")))
-    return next((number for number in range(_ITS_OWN) if str(number) not in held), _ITS_OWN)
+    return next((number for number in range(_STREAMS) if str(number) not in held), _STREAMS)
 
 
 async def _set(process: ProcessId, soft: int, host: Host) -> str:
