@@ -131,6 +131,30 @@ async def wait_until_gone(group: int, timeout_s: float) -> bool:
     return not members(group)
 
 
+def working_in(folder: Path) -> tuple[int, ...]:
+    """Live processes whose working directory this is, whatever group and session they have made for themselves."""
+    found = (entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return tuple(int(name) for name in found if _works_in(name, folder))
+
+
+def _works_in(pid: str, folder: Path) -> bool:
+    try:
+        return Path("/proc", pid, "cwd").readlink() == folder and (_stat(pid) or "Z")[0] not in "ZX"
+    except OSError:  # it has ended, or is none of ours
+        return False
+
+
+async def clear(folder: Path) -> None:
+    """SIGKILL whoever still works in a folder and wait up to 2 s until nobody does."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(2.0):
+            while left := working_in(folder):
+                for pid in left:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                await asyncio.sleep(0.01)
+
+
 async def sweep(group: int) -> None:
     """SIGKILL what is left of a process group and wait up to 2 s until it is gone."""
     if members(group):

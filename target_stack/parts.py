@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import aiohttp
 import psycopg
 
-from target_stack.children import Children, members
+from target_stack.children import Children, clear, members
 from target_stack.fixtures import read_documents
 from target_stack.process import Account
 from target_stack.vector_store.cluster import Cluster, drop_shared_memory
@@ -133,7 +133,12 @@ class Postgres:
         return {"name": self.name + suffix, "argv": argv, "account": account, "log": str(self.log)}
 
     async def job(self, port: int) -> Mapping[str, Any]:
-        """Make the cluster if it is not there, then serve it."""
+        """Make the cluster if it is not there, then serve it.
+
+        Its server processes have sessions of their own. They leave when the postmaster dies, but one that hangs would
+        stay, hold the lock, and keep every next postmaster from starting.
+        """
+        await clear(self.cluster.data)
         if not self.cluster.is_made():
             await self._make()
             self.cluster.mark_made()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from target_stack.children import members, signal_group, sweep
+from target_stack.children import clear, members, signal_group, sweep, working_in
 
 pytestmark = pytest.mark.system
 
@@ -95,3 +95,13 @@ def test_a_sweep_ends_all_of_a_group_also_the_frozen():
         assert found[0] == leader.pid
         assert members(leader.pid) == ()
         signal_group(leader.pid, signal.SIGTERM)
+
+
+def test_who_left_the_group_is_found_where_it_works(tmp_path):
+    command = [sys.executable, "-c", "import signal; print(flush=True); signal.pause()"]
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as worker:
+        worker.stdout.readline()
+        assert working_in(tmp_path) == (worker.pid,)
+        asyncio.run(clear(tmp_path))
+        assert worker.wait(2) == -signal.SIGKILL
+        assert working_in(tmp_path) == ()
