@@ -7,6 +7,9 @@ A fault is a small frozen value: its fields are its settings, its verbs change a
 
 `undo` is JSON: all that a process which never saw the inject needs to revert. `revert` is safe to repeat, safe without
 an inject, and must not depend on the harness being alive. The runner never asks which fault it holds.
+
+A fault must be seen within 3 s (or a tenth of its life) after its inject, else its run is inconclusive. One whose harm
+is under way before it can be proved, such as a drain, has a property `shows_within_s` that says how long that may take.
 """
 
 from __future__ import annotations
