@@ -20,7 +20,7 @@ from typing import Any
 import redis
 from by_undo import ALL, BY_UNDO
 from crew import STEPS, Harness, begin
-from drill import ROOT, SHORT, Drill, until_whole
+from drill import ROOT, SHORT, Drill, harm
 from harm import ask_unix
 from matrix import Figure, Found, Matrix, Row, Trial
 
@@ -102,7 +102,7 @@ def _killed(
         time.sleep(dice.uniform(0, A_STEP_S))
     finally:
         harness.kill()
-    took_s, broken = until_whole(drill, PATIENCE_S)
+    took_s, broken, last = _until_whole(drill)
     refused = {kind: why for _, kind, why in harness.said("refused")}
     kinds = [fault.name for fault in faults if fault.name not in refused]
     last = " ".join(harness.words[-1][:2]) if harness.words else "before its first word"
@@ -113,8 +113,20 @@ def _killed(
         "whole_s": round(took_s, 3),
         "broken": broken,
         "refused": refused,
+        "last": last,
         "targets": {fault.name: [target.name for target in fault.targets] for fault in faults},
     }
+
+
+def _until_whole(drill: Drill) -> tuple[float, list[str], list[str]]:
+    """Seconds until nothing is broken any more, what still is when patience ends, and what was for the last time."""
+    began, last = time.monotonic(), list[str]()
+    while True:
+        broken = harm(drill)
+        took_s = time.monotonic() - began
+        if not broken or took_s > PATIENCE_S:
+            return took_s, broken, last
+        last = broken
 
 
 def _wrong(kill: dict[str, Any], harness: Harness) -> str | None:
