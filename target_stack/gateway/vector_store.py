@@ -64,17 +64,20 @@ class VectorStoreClient:
             await asyncio.wait({task})
             documents = task.result()
         except psycopg.Error as problem:
-            await connection.close()
-            await self._drop_idle()
+            # A statement that failed says nothing against its connection: a server with a bad disk takes no new one.
+            await (self._drop_idle() if connection.closed else self._keep(_Link(connection, limit_ms)))
             raise CallFailed("query_failed") from problem
         except asyncio.CancelledError:
             _cut(connection)
             raise
-        if self._closed or len(self._idle) >= _IDLE_MOST:
-            await connection.close()
-        else:
-            self._idle.append(_Link(connection, limit_ms))
+        await self._keep(_Link(connection, limit_ms))
         return documents
+
+    async def _keep(self, link: _Link) -> None:
+        if self._closed or len(self._idle) >= _IDLE_MOST:
+            await link.connection.close()
+        else:
+            self._idle.append(link)
 
     async def close(self) -> None:
         """Close the idle connections; those in use close when their query ends."""

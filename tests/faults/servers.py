@@ -27,7 +27,7 @@ from target_stack.cache.server import find_installation as find_valkey
 from target_stack.vector_store.accounts import reachable_copy, unprivileged
 from target_stack.vector_store.cluster import Cluster, drop_shared_memory, find_installation
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)

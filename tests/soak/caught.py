@@ -56,6 +56,7 @@ CATCHES = (
     Catch("rollback_splits_triple", "deploy/rollback", "the triple is whole"),
     Catch("agent_without_checkpoint", "agent/crash", "tasks go on"),
     Catch("agents_wait_forever", "agent/deadlock", "waits end"),
+    Catch("agent_deadlines_by_date", "resource/clock_skew", "no task runs out"),
 )
 
 

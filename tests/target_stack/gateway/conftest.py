@@ -178,7 +178,9 @@ class FakeEngine:
 
 
 class FakeStore(Listening):
-    """Speaks just enough of PostgreSQL's wire protocol to answer one query; silent when `frozen`."""
+    """Speaks just enough of PostgreSQL's wire protocol to answer one query; silent when `frozen`, in trouble with a
+    `bad_disk`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -186,6 +188,7 @@ class FakeStore(Listening):
         self.connections = 0
         self.queries: list[str] = []
         self.startups: list[str] = []
+        self.bad_disk = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -204,11 +207,14 @@ class FakeStore(Listening):
                 if kind == b"S":
                     if self.frozen:
                         await asyncio.sleep(60)
-                    writer.write(self._answer() + ready)
+                    writer.write((self._trouble() if self.bad_disk else self._answer()) + ready)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
+
+    def _trouble(self) -> bytes:
+        return _message(b"E", b"SERROR\0C58030\0Mcould not read block 7: Input/output error\0\0")
 
     def _answer(self) -> bytes:
         columns = b"".join(name + struct.pack("!xIHIhih", 0, 0, 25, -1, -1, 0) for name in (b"id", b"body"))

@@ -34,6 +34,20 @@ async def test_after_a_restart_one_search_fails_and_the_next_one_connects_again(
         await client.close()
 
 
+async def test_a_statement_that_fails_costs_no_connection(serve: Any) -> None:
+    async with serve() as stack:
+        client = VectorStoreClient(("127.0.0.1", stack.store.port), connect_s=1.0)
+        await client.search([0.5], 3)
+        stack.store.bad_disk = True
+        for _ in range(3):
+            with pytest.raises(CallFailed, match="query_failed"):
+                await client.search([0.5], 3)
+        stack.store.bad_disk = False
+        assert await client.search([0.5], 3) == stack.store.rows
+        assert stack.store.connections == 1
+        await client.close()
+
+
 async def test_a_search_that_is_given_up_leaves_no_task_behind_though_the_server_is_frozen(serve: Any) -> None:
     async with serve() as stack:
         client = VectorStoreClient(("127.0.0.1", stack.store.port), connect_s=1.0)
