@@ -7,18 +7,16 @@ can find it. Exit status: 0 in force; 1 it failed, with the reason on standard e
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import sys
 from pathlib import Path
 
-import chaos.saboteurs
 from chaos.saboteurs.life import NotPrograms, detached
 
 
 def programs() -> tuple[str, ...]:
     """All there are: the modules beside this one; folders hold parts of them."""
-    names = (module.name for module in pkgutil.iter_modules(chaos.saboteurs.__path__) if not module.ispkg)
-    return tuple(name for name in names if name not in NotPrograms)
+    names = (path.stem for path in Path(__file__).parent.glob("*.py"))
+    return tuple(sorted(name for name in names if name not in NotPrograms))
 
 
 def main(words: list[str]) -> int:

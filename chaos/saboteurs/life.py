@@ -24,7 +24,7 @@ Orders = Mapping[str, Any]
 Harm = Callable[[Orders], AbstractContextManager[None]]
 """What each program offers as `harm`: entered, the harm is in force; left, it is over. Raises HarmFailed or OSError."""
 
-NotPrograms = frozenset({"life", "family", "mending", "ptrace", "syscalls", "vdso", "__main__"})
+NotPrograms = frozenset({"__init__", "life", "family", "mending", "ptrace", "syscalls", "vdso", "__main__"})
 _NO_WARRANT = "its warrant is gone: the fault was reverted before it began"
 _PR_SET_PDEATHSIG = 1
 
