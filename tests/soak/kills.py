@@ -105,8 +105,8 @@ def _killed(
     took_s, broken, last = _until_whole(drill)
     refused = {kind: why for _, kind, why in harness.said("refused")}
     kinds = [fault.name for fault in faults if fault.name not in refused]
-    last = " ".join(harness.words[-1][:2]) if harness.words else "before its first word"
-    instant = f"step {steps} of {len(STEPS) * len(faults)}: {last}"
+    word = " ".join(harness.words[-1][:2]) if harness.words else "before its first word"
+    instant = f"step {steps} of {len(STEPS) * len(faults)}: {word}"
     return harness, {
         "kinds": kinds,
         "instant": instant,
