@@ -129,6 +129,12 @@ WEAKNESSES = (
         _with(policies={"outlier": {"routing": "everyone"}}),
     ),
     Weakness(
+        "balances_blindly",
+        "Replicas take turns whatever they have in hand: a slow one gets as many requests as its quick peer.",
+        "gateway",
+        _with(policies={"balancer": {"kind": "round_robin"}}),
+    ),
+    Weakness(
         "replica_never_returns",
         "A replica that was taken out is not asked again, so that every incident costs capacity until a restart.",
         "gateway",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from target_stack.gateway.engine_client import EngineClient
-from target_stack.gateway.policies.balancer import LeastInFlight
+from target_stack.gateway.policies.balancer import Balancer
 from target_stack.gateway.policies.breaker import BreakerPolicy, Permit
 from target_stack.gateway.policies.outlier import EngineLoad, OutlierDetector
 from target_stack.gateway.policies.settings import PolicySettings
@@ -52,7 +52,7 @@ class ReplicaPool:
         for name in self._replicas:
             telemetry.metrics.expect_calls(dependency, name)
         self._outlier = OutlierDetector(settings.outlier, list(self._replicas))
-        self._balancer = LeastInFlight()
+        self._balancer = Balancer(settings.balancer)
 
     def __iter__(self) -> Iterator[Replica]:
         return iter(self._replicas.values())

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from target_stack.gateway.policies.answers import AnswerSettings
 from target_stack.gateway.policies.autoscale import AutoscaleSettings
+from target_stack.gateway.policies.balancer import BalancerSettings
 from target_stack.gateway.policies.caching import CacheSettings, SingleFlightSettings
 from target_stack.gateway.policies.canary import CanarySettings
 from target_stack.gateway.policies.disaggregation import DisaggregationSettings
@@ -158,6 +159,7 @@ class PolicySettings:
     slots: SlotSettings = field(default_factory=SlotSettings)
     admission_at: Literal["arrival", "first_token"] = "arrival"
     limiter: LimiterSettings = field(default_factory=LimiterSettings)
+    balancer: BalancerSettings = field(default_factory=BalancerSettings)
     outlier: OutlierSettings = field(default_factory=OutlierSettings)
     log: LogSettings = field(default_factory=LogSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
