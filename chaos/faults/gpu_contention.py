@@ -42,7 +42,7 @@ class GpuContention(GpuFault):
     async def before(self, device: Device, answers: Answers, host: Host) -> Mapping[str, Any]:
         """How long the observer's own completion takes while nothing is wrong."""
         del answers
-        return {"pace_s": await device.pace_s(host)}
+        return {"pace_s": await device.pace_s(host, times=3)}
 
     def in_nvml(self, answers: Answers, known: Mapping[str, Any]) -> tuple[bool, str]:
         """NVML lists a process that is not the engine's and is as busy."""

@@ -160,8 +160,9 @@ class Gpu:
 
     @property
     def engine_bytes(self) -> float:
-        """Memory of the engine's process; none when no engine has it."""
-        return self.registers["memory_bytes"] if self.engine_pid else 0.0
+        """Memory of the engine's process: what others have left of it; none when no engine has it."""
+        left = max(0.0, self.spec.total_bytes - self.reserved_bytes)
+        return min(self.registers["memory_bytes"], left) if self.engine_pid else 0.0
 
     @property
     def limit_w(self) -> float:

@@ -36,7 +36,7 @@ CATCHES = (
     Catch("health_by_status_only", "engine/stall", "frozen replica leaves"),
     Catch("stall_watched_by_running_only", "engine/stall", "frozen replica leaves"),
     Catch("stale_routing", "engine/unreachable", "nobody is sent there"),
-    Catch("balances_blindly", "gpu/throttle", "the hot one gets less"),
+    Catch("balances_blindly", "gpu/throttle", "users are served"),
     Catch("replica_never_returns", "gpu/node_loss", "replica returns"),
     Catch("cache_stampede", "cache/flush", "each question once"),
     Catch("queue_unbounded", "load/overload", "the line stays short"),

@@ -22,8 +22,7 @@ from chaos.faults.grips.together import all_of
 from chaos.inventory import Target
 from chaos.ports import Host, HttpReply
 
-_TIMES = 3
-_TOKENS = 8
+_TOKENS = 4
 _PACE_S = 5.0
 FIDELITY = "simulated device"
 GPU_IS_LOST = 15
@@ -80,12 +79,12 @@ class Device:
         question = {"model": self.model, "prompt": "ping", "max_tokens": tokens, "ignore_eos": True}
         return await host.http.call("POST", f"http://{self.grip.address}/v1/completions", question, timeout_s=timeout_s)
 
-    async def pace_s(self, host: Host) -> float | None:
-        """Seconds for some tokens, the best of a few times, since whatever else goes on only makes it slower; None when
-        no answer came.
+    async def pace_s(self, host: Host, times: int = 1) -> float | None:
+        """Seconds for some tokens, the best of so many times, since whatever else goes on only makes it slower; None
+        when no answer came.
         """
         took = []
-        for _ in range(_TIMES):
+        for _ in range(times):
             began = host.clock.now()
             if (await self.ask(_TOKENS, _PACE_S, host)).status == HTTPStatus.OK:
                 took.append(host.clock.now() - began)

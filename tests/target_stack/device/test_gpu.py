@@ -211,6 +211,15 @@ def test_the_memory_of_a_dead_engine_is_free():
     assert subject.used_bytes == 12 << 30
 
 
+def test_what_somebody_takes_from_the_engine_is_no_longer_the_engines():
+    subject = Gpu("g", 0, Registers.private(), is_alive={7}.__contains__)
+    subject.power_on(0.0)
+    subject.registers["pid"], subject.registers["memory_bytes"] = 7, 20 << 30
+    subject.begin("m", ReservedMemory(0.5), 0.0)
+    subject.advance(1.0)
+    assert (subject.engine_bytes, subject.used_bytes) == (12 << 30, 24 << 30)
+
+
 @pytest.mark.parametrize(
     ("record", "said"),
     [
