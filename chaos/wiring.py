@@ -65,6 +65,7 @@ def planned(experiment: Experiment, inventory: Inventory, seed: int) -> Plan | t
         if (why := guard_problem(guard.measure))
     )
     plan = (*unwatchable, *missing_needs(experiment, has)) or make_plan(experiment, inventory, seed)
+    plan = (missing_with_handles(plan, has) or plan) if isinstance(plan, Plan) else plan
     return plan if isinstance(plan, Plan) else tuple(_pointed(problem, experiment) for problem in plan)
 
 
@@ -74,6 +75,19 @@ def missing_needs(experiment: Experiment, has: Callable[[Need], bool]) -> tuple[
         PlanProblem("missing-need", f"`{entry.fault.kind}` needs {need}, which is not here", f"faults.{i}", need.how)
         for i, entry in enumerate(experiment.faults)
         for need in entry.fault.needs
+        if not has(need)
+    )
+
+
+def missing_with_handles(plan: Plan, has: Callable[[Need], bool]) -> tuple[PlanProblem, ...]:
+    """What faults need only because of a handle of their targets (`needs_with`), and this machine has not."""
+    return tuple(
+        PlanProblem("missing-need", f"`{entry.fault.kind}` needs {need} for {target.name}", f"faults.{i}", need.how)
+        for i, entry in enumerate(plan.faults)
+        for target in entry.targets
+        for handle, needs in getattr(entry.fault, "needs_with", {}).items()
+        if target.handles.get(handle) is not None
+        for need in needs
         if not has(need)
     )
 

@@ -90,6 +90,8 @@ def _page(entry: type) -> str:
     lines = [_name(entry), f"  {_words(entry, 'summary')}"]
     lines += [f"  {fact.replace('_', ' ')}: {getattr(entry, fact)}" for fact in _FACTS if hasattr(entry, fact)]
     lines += [f"  needs: {need} ({need.how})" for need in getattr(entry, "needs", ())]
+    for handle, needs in getattr(entry, "needs_with", {}).items():
+        lines += [f"  needs for targets with the handle `{handle}`: {need} ({need.how})" for need in needs]
     settings = describe_settings(entry) if _has_settings(entry) else []
     lines += ["  settings:"] if settings else ["  no settings"]
     for setting in settings:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from chaos.faults.fault import Sighting, Undo
+from chaos.faults.grips import consumption
 from chaos.faults.grips.cgroups import Cell, Controller, counters
-from chaos.faults.grips.grip import family
 from chaos.faults.grips.pressure import PressureFault, Way, chosen_way
 from chaos.ports import Host
 from chaos.settings import setting
@@ -22,8 +20,6 @@ _PERIOD_US, _LEAST_QUOTA_US = 10_000, 1_000
 _LOOK_S = 0.25
 _ENOUGH = 0.3
 """Of what it shall burn: a hog shares the cores with those whom it hinders."""
-_TICKS_PER_S = 100
-"""USER_HZ, which is the unit of /proc on every architecture in use (proc_pid_stat(5))."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +56,7 @@ class CpuPressure(PressureFault):
 
     async def shares(self, host: Host) -> Mapping[str, Any]:
         """How many cores there are."""
-        stat = host.files.read(Path("/proc/stat")) or ""
-        return {"cores": max(1, len(re.findall(r"^cpu\d+ ", stat, re.MULTILINE))), "share": float(self.share)}
+        return {"cores": consumption.cores(host.files), "share": float(self.share)}
 
     def orders(self, undo: Undo) -> Mapping[str, Any]:
         """A share of each core."""
@@ -76,20 +71,8 @@ class CpuPressure(PressureFault):
 
     async def seen_crowded(self, undo: Undo, host: Host) -> Sighting:
         """Run time of the hog's processes between two looks."""
-        before, began = _run_time_s(undo, host), host.clock.now()
-        await host.clock.sleep_until(began + _LOOK_S)
-        cores = (_run_time_s(undo, host) - before) / max(host.clock.now() - began, 1e-9)
+        cores = await consumption.cores_used(undo["warrant"], _LOOK_S, host)
         wanted = undo["cores"] * undo["share"]
         return Sighting(
             cores >= _ENOUGH * wanted, f"the hog runs on {cores:.2f} cores of the {wanted:.2f} that it wants"
         )
-
-
-def _run_time_s(undo: Undo, host: Host) -> float:
-    """utime and stime of whoever acts on the warrant (proc_pid_stat(5), fields 14 and 15)."""
-    ticks = 0
-    for process in family(host.processes.with_argument(undo["warrant"]), host.processes):
-        stat = host.files.read(Path(f"/proc/{process.pid}/stat"))
-        if stat:
-            ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))
-    return ticks / _TICKS_PER_S

@@ -9,18 +9,21 @@ from typing import Any, ClassVar
 from chaos.faults.fault import Sighting, Undo
 from chaos.faults.grips import devices
 from chaos.faults.grips.devices import Answers, Device
-from chaos.faults.grips.gpu_fault import GpuFault, known
+from chaos.faults.grips.gpu_fault import known
+from chaos.faults.grips.hog import SIMULATED_TENANT, HogFault, Resource
 from chaos.ports import Host
 from chaos.settings import setting
 from chaos.units import Ratio
 
 _ALMOST = 0.99
+_TURNS = 0.3
+"""Of what it wants: on a real GPU who is hindered has turns too."""
 _SHOWS = 1 / 3
 """Part of the expected delay that proves it: a busy engine spends some of its time elsewhere than on the GPU."""
 
 
 @dataclass(frozen=True)
-class GpuContention(GpuFault):
+class GpuContention(HogFault):
     """Computes on a target's GPU."""
 
     kind: ClassVar[str] = "gpu_contention"
@@ -29,7 +32,15 @@ class GpuContention(GpuFault):
         "NVML lists another process that keeps this share of the SMs busy, and the observer's own completion is slower"
     )
 
-    share: Ratio = setting("share of the GPU's time that is taken; below 100%", default=Ratio(0.5))
+    resource: ClassVar[Resource] = "time"
+
+    share: Ratio = setting(
+        "share of the GPU's time that is taken; on a real one that is busy the driver lets both take turns, so that it "
+        "is half at most",
+        default=Ratio(0.5),
+        least=0.01,
+        most=0.99,
+    )
 
     def condition(self) -> Mapping[str, Any]:
         """Another process that takes a share of the time."""
@@ -47,8 +58,11 @@ class GpuContention(GpuFault):
     def in_nvml(self, answers: Answers, known: Mapping[str, Any]) -> tuple[bool, str]:
         """NVML lists a process that is not the engine's and is as busy."""
         samples = devices.value(answers, "nvmlDeviceGetProcessUtilization") or ()
-        busy = max((each["smUtil"] / 100 for each in samples if each["pid"] == 0), default=0.0)
-        seen = busy > 0 and busy >= _ALMOST * known["share"]
+        tenants = known.get("tenants")
+        others = (SIMULATED_TENANT,) if tenants is None else tenants
+        busy = max((each["smUtil"] / 100 for each in samples if each["pid"] in others), default=0.0)
+        enough = _ALMOST if tenants is None else _TURNS
+        seen = busy > 0 and busy >= enough * known["share"]
         return seen, f"NVML lists another process that keeps {busy:.0%} of the SMs busy"
 
     async def seen_harmed(self, device: Device, undo: Undo, host: Host) -> Sighting:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from chaos.faults.grips import devices
 from chaos.faults.grips.devices import Answers
-from chaos.faults.grips.gpu_fault import GpuFault
+from chaos.faults.grips.hog import SIMULATED_TENANT, HogFault, Resource
 from chaos.settings import setting
 from chaos.units import Ratio
 
@@ -16,7 +16,7 @@ _ALMOST = 0.99
 
 
 @dataclass(frozen=True)
-class GpuMemoryPressure(GpuFault):
+class GpuMemoryPressure(HogFault):
     """Takes memory from a target's GPU."""
 
     kind: ClassVar[str] = "gpu_memory_pressure"
@@ -24,6 +24,8 @@ class GpuMemoryPressure(GpuFault):
         "Another process takes a share of the GPU's memory, so that the engine has to do with fewer KV blocks."
     )
     observer: ClassVar[str] = "NVML lists another process on the GPU that holds at least this share of its memory"
+
+    resource: ClassVar[Resource] = "memory"
 
     share: Ratio = setting("share of the GPU's memory that is taken", default=Ratio(0.75))
 
@@ -39,6 +41,7 @@ class GpuMemoryPressure(GpuFault):
         """NVML lists a process that is not the engine's with as much."""
         total = (devices.value(answers, "nvmlDeviceGetMemoryInfo") or {}).get("total", 0)
         processes = devices.value(answers, "nvmlDeviceGetComputeRunningProcesses") or ()
-        foreign = max((each["usedGpuMemory"] for each in processes if each["pid"] == 0), default=0)
+        others = known.get("tenants", (SIMULATED_TENANT,))
+        foreign = max((each["usedGpuMemory"] or 0 for each in processes if each["pid"] in others), default=0)
         seen = total > 0 and foreign >= _ALMOST * known["share"] * total
         return seen, f"NVML lists another process with {foreign >> 20} of {total >> 20} MiB"

@@ -6,16 +6,15 @@ need a count of pages that the kernel does not move with a process.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from chaos.faults.fault import CannotInject, Sighting, Undo
 from chaos.faults.grips.cgroups import Cell, Controller, counters
+from chaos.faults.grips.consumption import meminfo, resident
 from chaos.faults.grips.pressure import PressureFault, Way, chosen_way
-from chaos.ports import Files, Host
+from chaos.ports import Host
 from chaos.settings import setting
 from chaos.units import Ratio, Size
 
@@ -57,7 +56,7 @@ class MemoryPressure(PressureFault):
 
     async def shares(self, host: Host) -> Mapping[str, Any]:
         """How much memory is free now. Raises CannotInject."""
-        total, free = (_meminfo(name, host.files) for name in ("MemTotal", "MemAvailable"))
+        total, free = (meminfo(name, host.files) for name in ("MemTotal", "MemAvailable"))
         reserve = max(_LEAST_RESERVE, round(total * _RESERVED))
         if free <= reserve:
             raise CannotInject(
@@ -84,19 +83,6 @@ class MemoryPressure(PressureFault):
 
     async def seen_crowded(self, undo: Undo, host: Host) -> Sighting:
         """What the saboteur holds, by the kernel's account."""
-        held = sum(_resident(process.pid, host.files) for process in host.processes.with_argument(undo["warrant"]))
-        free = _meminfo("MemAvailable", host.files)
+        held, free = resident(undo["warrant"], host), meminfo("MemAvailable", host.files)
         told = f"the hog holds {held >> 20} of {undo['bytes'] >> 20} MiB; {free >> 20} MiB are free"
         return Sighting(held >= _ALMOST * undo["bytes"], told)
-
-
-def _meminfo(name: str, files: Files) -> int:
-    """In bytes (proc_meminfo(5))."""
-    found = re.search(rf"^{name}: +(\d+) kB$", files.read(Path("/proc/meminfo")) or "", re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
-
-
-def _resident(pid: int, files: Files) -> int:
-    """In bytes (proc_pid_status(5))."""
-    found = re.search(r"^VmRSS:\s+(\d+) kB$", files.read(Path(f"/proc/{pid}/status")) or "", re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0

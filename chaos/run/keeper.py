@@ -108,7 +108,7 @@ class FaultKeeper:
             fault=planned.name,
             fault_kind=planned.fault.kind,
             targets=[t.name for t in planned.targets],
-            fidelity=planned.fault.fidelity,
+            fidelity=held.undo.get("fidelity", planned.fault.fidelity),
             planned=due_t,
         )
         await planned.fault.inject(planned.targets, held.undo, self.host)

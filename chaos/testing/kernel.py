@@ -89,11 +89,14 @@ class FakeKernel:
         return f"Max processes             96364   96364   processes\nMax open files            {soft}  {hard}  files\n"
 
     def _stat_text(self, pid: int) -> str:
-        ticks = round(sum(o["cores"] * o["share"] for o in self._orders(pid, "cpu")) * self._clock.now() * _TICKS_PER_S)
+        wanted = sum(o["cores"] * o["share"] for o in self._orders(pid, "cpu"))
+        wanted += sum(o["share"] for o in self._orders(pid, "torch_hog") if o["resource"] == "time")
+        ticks = round(wanted * self._clock.now() * _TICKS_PER_S)
         return f"{pid} (python) S 1 {pid} {pid} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 {pid * 10}\n"
 
     def _status_text(self, pid: int) -> str:
-        held = sum(int(orders["bytes"]) for orders in self._orders(pid, "memory"))
+        orders = (*self._orders(pid, "memory"), *self._orders(pid, "torch_hog"))
+        held = sum(int(each.get("bytes", 0)) for each in orders)
         return f"Name:\tpython\nUid:\t1\t1\t1\t1\nVmRSS:\t{(held + 8 * MIB) >> 10} kB\n"
 
     def _orders(self, pid: int, program: str) -> list[Mapping[str, Any]]:

@@ -27,6 +27,7 @@ class SaboteurFault(ABC):
     kind: ClassVar[str]
     program: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]] = ()
+    starts_within_s: ClassVar[float] = 10.0
 
     @abstractmethod
     def orders(self, undo: Undo) -> Mapping[str, Any]:
@@ -61,7 +62,7 @@ class SaboteurFault(ABC):
         """Write the warrant and start the saboteur on it. Raises CannotInject."""
         del targets
         host.files.write_atomic(Path(undo["warrant"]), json.dumps(self.orders(undo)))
-        ran = await host.programs.sabotage(self.program, Path(undo["warrant"]))
+        ran = await host.programs.sabotage(self.program, Path(undo["warrant"]), timeout_s=self.starts_within_s)
         if ran.status != 0:
             raise CannotInject(f"{self.kind}: {ran.errors.strip() or f'its saboteur ended with status {ran.status}'}")
 
