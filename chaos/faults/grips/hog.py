@@ -35,7 +35,7 @@ SIMULATED_TENANT = 0
 """The pid under which the bundled stack's devices list somebody else."""
 _NVML_S = 5.0
 _LOOK_S = 0.25
-_ENOUGH = 0.3
+_ENOUGH = 0.15
 """Of the time that it wants: a hog shares with those whom it hinders."""
 _ALMOST = 0.95
 _RESERVED = 0.1
