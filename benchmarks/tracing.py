@@ -21,14 +21,14 @@ from typing import Any
 from chaos.adapters.processes import ProcFs
 from chaos.adapters.programs import LocalPrograms
 
-_ROUNDS = 8
+_ROUNDS = 40
 _SUBJECT = """
 import os, sys, time
 def each(work, many):
     began = time.perf_counter()
     for _ in range(many): work()
     return (time.perf_counter() - began) / many * 1e6
-for _ in sys.stdin: print(each(os.getppid, 1000), each(time.time, 10000), flush=True)
+for _ in sys.stdin: print(each(os.getppid, 100), each(time.time, 1000), flush=True)
 """
 
 

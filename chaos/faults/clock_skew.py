@@ -36,7 +36,7 @@ class ClockSkew(SaboteurFault):
     fidelity: ClassVar[str] = (
         "the clock as the real process reads it through the vDSO, which is how programs do; what the kernel dates "
         "itself (files, absolute timers) keeps the right time, and so does a process that is started anew. A read "
-        "takes some 0.2 us instead of 0.05"
+        "takes about a microsecond instead of a tenth of one"
     )
     observer: ClassVar[str] = "the target tells its time over a connection of ours, beside our own clock"
     needs: ClassVar[tuple[Need, ...]] = (X86_64, TRACE)

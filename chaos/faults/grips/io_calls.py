@@ -24,7 +24,7 @@ from chaos.units import Ratio
 
 FIDELITY = (
     "system calls of the real process; not those by io_uring or mapped memory. While it lasts every call of its "
-    "processes takes some 50 us longer, whether it is hit or not; a process that is started anew is not hit"
+    "processes takes some 0.15 ms longer, whether it is hit or not; a process that is started anew is not hit"
 )
 
 
