@@ -32,6 +32,11 @@ from chaos.faults.kv_reference import KvReference
 from chaos.faults.kv_transfer_refused import KvTransferRefused
 from chaos.faults.kv_transfer_slow import KvTransferSlow
 from chaos.faults.kv_transfer_timeout import KvTransferTimeout
+from chaos.faults.load_burst import LoadBurst
+from chaos.faults.load_disconnects import LoadDisconnects
+from chaos.faults.load_long_prompts import LoadLongPrompts
+from chaos.faults.load_retry_storm import LoadRetryStorm
+from chaos.faults.load_surge import LoadSurge
 from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
@@ -106,6 +111,11 @@ FAULTS: tuple[type[Fault], ...] = (
     KvTransferRefused,
     KvTransferSlow,
     KvTransferTimeout,
+    LoadBurst,
+    LoadDisconnects,
+    LoadLongPrompts,
+    LoadRetryStorm,
+    LoadSurge,
     MemoryPressure,
     MetricsFreeze,
     MetricsGap,

@@ -20,6 +20,7 @@ from chaos.inventory import Edge, Target
 from chaos.ports import ConnectResult, Exchanged, Host, HttpReply, Segments, Wire
 from chaos.testing.cgroups import FakeGroups
 from chaos.testing.clock import VirtualClock
+from chaos.testing.crowd import FakeCrowd
 from chaos.testing.devices import FakeDevices
 from chaos.testing.files import InMemoryFiles
 from chaos.testing.kernel import FakeKernel
@@ -181,7 +182,8 @@ class InMemoryHost:
         self.redis = FakeRedis(self.supervisor, self.proxy, tampered)
         self.postgres = FakePostgres(self.supervisor, self.proxy, tampered)
         self.devices = FakeDevices("127.0.0.1:8479")
-        serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices, tampered)
+        crowd = FakeCrowd(self.programs, self.clock)
+        serving = FakeServing(self.supervisor, self.processes, self.proxy, self.devices, tampered, crowd=crowd)
         self.http = InMemoryHttp(self.supervisor, self.proxy, self.devices, serving)
         self.kernel = FakeKernel(self.processes, self.programs, self.clock)
         self.groups = FakeGroups(self.processes)

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from chaos.ports import HttpReply
+from chaos.testing.crowd import FakeCrowd
 from chaos.testing.devices import FakeDevices
 from chaos.testing.harmed import BODIES, DONE, call, event, harmed, late_s, lost
 from chaos.testing.kv import FakeReferences
@@ -42,6 +43,8 @@ class FakeServing:
         proxy: FakeProxy,
         devices: FakeDevices,
         tampered: Tampered,
+        *,
+        crowd: FakeCrowd,
     ) -> None:
         """Addresses are looked up at each call."""
         self._supervisor = supervisor
@@ -49,6 +52,7 @@ class FakeServing:
         self._proxy = proxy
         self._devices = devices
         self._tampered = tampered
+        self._crowd = crowd
         self._scrapes = 0
         self._references = FakeReferences()
         self._tools = FakeTools()
@@ -95,7 +99,9 @@ class FakeServing:
             if kind == "http_page":
                 return HttpReply(200, attributes["page"], {})
             self._scrapes += 1  # a true page moves
-            page = HttpReply(200, f"{_CACHE_INFO.format(**_configured(owner))}scrapes_total {self._scrapes}\n", {})
+            came = self._crowd.page(owner.record.address, (owner.record.address, owner.record.via))
+            settings = _CACHE_INFO.format(**_configured(owner))
+            page = HttpReply(200, f"{settings}{came}scrapes_total {self._scrapes}\n", {})
             return lost("broken: reset by peer") if kind == "http_reset_mid_body" else page
         if self._tools.knows(what):
             return self._tools.answer(owner.record.name, asked, kind, attributes)

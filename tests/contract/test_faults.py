@@ -34,6 +34,11 @@ from chaos.faults.kv_reference import KvReference
 from chaos.faults.kv_transfer_refused import KvTransferRefused
 from chaos.faults.kv_transfer_slow import KvTransferSlow
 from chaos.faults.kv_transfer_timeout import KvTransferTimeout
+from chaos.faults.load_burst import LoadBurst
+from chaos.faults.load_disconnects import LoadDisconnects
+from chaos.faults.load_long_prompts import LoadLongPrompts
+from chaos.faults.load_retry_storm import LoadRetryStorm
+from chaos.faults.load_surge import LoadSurge
 from chaos.faults.memory_pressure import MemoryPressure
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
@@ -85,7 +90,7 @@ from chaos.settings import settings_of
 from chaos.testing.clock import run_virtual
 from chaos.testing.conformance import check_fault, check_negative_control
 from chaos.testing.host import InMemoryHost
-from chaos.units import Duration, Ratio, Size
+from chaos.units import Duration, Rate, Ratio, Size
 
 EDGES: tuple[Fault, ...] = (
     NetBandwidth(rate=Size(1000)),
@@ -163,6 +168,15 @@ KV: tuple[Fault, ...] = (
     KvTransferTimeout(),
     KvTransferTimeout(path="side_channel", close_after=Duration(0.1)),
 )
+STRANGERS: tuple[Fault, ...] = (
+    LoadBurst(),
+    LoadBurst(size=500, every=Duration(0.5)),
+    LoadDisconnects(rate=Rate(20)),
+    LoadDisconnects(rate=Rate(20), share=Ratio(1)),
+    LoadLongPrompts(rate=Rate(5)),
+    LoadRetryStorm(rate=Rate(20)),
+    LoadSurge(rate=Rate(100), seed=7),
+)
 EXAMPLES: tuple[Fault, ...] = (
     *FILES,
     *CLOCKS,
@@ -237,8 +251,13 @@ EXAMPLES: tuple[Fault, ...] = (
     MetricsGap(page="empty"),
     *STORES,
     *TOOLS,
+    *STRANGERS,
 )
-ROLES = {**{type(fault): "tool" for fault in TOOLS}, **{type(fault): "prefill" for fault in KV}}
+ROLES = {
+    **{type(fault): "tool" for fault in TOOLS},
+    **{type(fault): "prefill" for fault in KV},
+    **{type(fault): "gateway" for fault in STRANGERS},
+}
 WIRES = {CacheFlush: "redis", CacheStampede: "redis", **{type(fault): "postgres" for fault in STORES}}
 PASSING: tuple[Fault, ...] = (
     ProcessKill(restart="supervisor"),

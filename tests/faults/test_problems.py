@@ -21,6 +21,11 @@ from chaos.faults.http_body import HttpBody
 from chaos.faults.http_delay import HttpDelay
 from chaos.faults.http_reset import HttpReset
 from chaos.faults.http_status import HttpStatus
+from chaos.faults.load_burst import LoadBurst
+from chaos.faults.load_disconnects import LoadDisconnects
+from chaos.faults.load_long_prompts import LoadLongPrompts
+from chaos.faults.load_retry_storm import LoadRetryStorm
+from chaos.faults.load_surge import LoadSurge
 from chaos.faults.metrics_freeze import MetricsFreeze
 from chaos.faults.metrics_gap import MetricsGap
 from chaos.faults.net_bandwidth import NetBandwidth
@@ -56,7 +61,7 @@ from chaos.inventory import Target
 from chaos.ports import HttpReply
 from chaos.testing.clock import run_virtual
 from chaos.testing.host import InMemoryHost
-from chaos.units import Duration, Size
+from chaos.units import Duration, Rate, Size
 
 BARE = Target("tools", "tool", None, (), "127.0.0.1:41001")
 LATENCY = NetLatency(latency=Duration(0.1))
@@ -76,6 +81,10 @@ GPU: tuple[Fault, ...] = (
 )
 TOOLS: tuple[Fault, ...] = (
     *(ToolError(), ToolLostReply(), ToolSessionDrop(), ToolSlow(delay=Duration(0.1)), ToolWrongSchema()),
+)
+STRANGERS: tuple[Fault, ...] = (
+    *(LoadBurst(), LoadDisconnects(rate=Rate(10)), LoadLongPrompts(rate=Rate(10))),
+    *(LoadRetryStorm(rate=Rate(10)), LoadSurge(rate=Rate(10))),
 )
 TOXIC: tuple[Fault, ...] = (*EDGES, *REQUESTS, *STREAMS, *TOOLS)
 DRIFT = ConfigDrift(max_model_len=2048)
@@ -117,6 +126,20 @@ def test_only_what_serves_streams_can_have_them_harmed(fault: Fault) -> None:
 
     wanted = "tools: a tool serves no token streams; choose a target of role engine or fallback-engine"
     assert run_virtual(main) == (wanted,)
+
+
+@pytest.mark.parametrize("fault", STRANGERS, ids=lambda fault: fault.kind)
+def test_strangers_come_to_front_doors_that_count_their_requests(fault: Fault) -> None:
+    async def main() -> tuple[str, ...]:
+        return fault.problems((InMemoryHost().add_target("engine-a", "engine"),))
+
+    wanted = "engine-a: its role is engine, so it counts no requests of users; choose a target of role gateway"
+    assert run_virtual(main) == (wanted,)
+
+
+@pytest.mark.parametrize("fault", STRANGERS, ids=lambda fault: fault.kind)
+def test_a_front_door_that_does_not_answer_is_named(fault: Fault) -> None:
+    assert "tools does not count its requests at 127.0.0.1:41001/metrics; " in _refusal(fault, _die)
 
 
 @pytest.mark.parametrize("fault", TOOLS, ids=lambda fault: fault.kind)

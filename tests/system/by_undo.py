@@ -51,6 +51,7 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a rule for packets": (
         *("packet_loss", "packet_corrupt", "packet_delay", "packet_duplicate", "packet_rate", "packet_reorder"),
     ),
+    "a crowd of strangers": ("load_surge", "load_burst", "load_long_prompts", "load_retry_storm", "load_disconnects"),
     "two names of a table": (
         *("vector_store_empty", "vector_store_partial", "vector_store_slow", "vector_store_stale"),
         "vector_store_unready",

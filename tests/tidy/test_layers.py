@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "plan": BASE | {"spec", "faults.fault"},
     "load": BASE | {"spec.model", "journal.record"},
     "proxy": {"settings"},
-    "saboteurs": set(),
+    "saboteurs": {"units", "spec.model", "load", "adapters.clock", "adapters.entropy"},
     "stacks": BASE,
     "run": BASE
     | {
