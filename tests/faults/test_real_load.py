@@ -72,6 +72,7 @@ def door() -> Iterator[Target]:
     server.server_close()
 
 
+@pytest.mark.timeout(300)  # every look takes a second, and each saboteur loads the whole driver
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
 def test_strangers_come_for_as_long_as_their_warrant_is_there(fault: Fault, door: Target) -> None:
     async def main() -> None:

@@ -1,7 +1,7 @@
 """Faults that are traffic of strangers at a front door, which comes through the edge of its users.
 
 Nobody in the experiment waits for these answers; what users feel, the experiment's own load tells. The observer reads
-the front door's own count of requests: how many end each second, before and now.
+the front door's own count of requests: how many come each second, before and now.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from chaos.inventory import Target
 from chaos.ports import Host
 from chaos.settings import setting
 
-_COUNTER = re.compile(r"^gateway_requests_total\{[^}]*\} (\S+)$", re.MULTILINE)
+_CAME = re.compile(r"^gateway_(?:requests_total\{[^}]*\}|inflight_requests|queue_depth) (\S+)$", re.MULTILINE)
+"""Who has been dealt with, is dealt with, and waits: together all who have come."""
 _LOOK_S = 1.0
 _ENOUGH = 0.5
 """Of what shall come: users come and go by chance, and who is overloaded answers late."""
@@ -80,7 +81,7 @@ class StrangersFault(SaboteurFault):
         )
 
     async def expected(self, targets: tuple[Target, ...], host: Host, /) -> Mapping[str, Any]:
-        """How many requests end each second without the strangers. Raises CannotInject."""
+        """How many requests come each second without the strangers. Raises CannotInject."""
         doors = []
         for target in targets:
             before = await _rate_per_s(target.address, host)
@@ -115,7 +116,7 @@ async def _seen(door: Mapping[str, Any], undo: Undo, host: Host, *, crowded: boo
     if now is None:
         return Sighting(seen=False, what=f"{door['name']}: no count of requests at {door['address']}/metrics")
     more = now >= door["before"] + _ENOUGH * undo["added"]
-    what = f"{now:.1f} requests/s end, {door['before']:.1f}/s before; strangers send {undo['added']:g}/s while they do"
+    what = f"{now:.1f} requests/s come, {door['before']:.1f}/s before; strangers send {undo['added']:g}/s while they do"
     return Sighting(more == crowded, f"{door['name']}: {what}")
 
 
@@ -131,4 +132,4 @@ async def _rate_per_s(address: str, host: Host) -> float | None:
 
 async def _count(address: str, host: Host) -> float | None:
     reply = await host.http.call("GET", f"http://{address}/metrics")
-    return sum(map(float, _COUNTER.findall(reply.body))) if reply.status == 200 else None
+    return sum(map(float, _CAME.findall(reply.body))) if reply.status == 200 else None
