@@ -26,7 +26,10 @@ _ENOUGH = 0.5
 """Of what shall come: users come and go by chance, and who is overloaded answers late."""
 _PATIENT_S = 30.0
 
-OBSERVER = "the front door's own count of requests, read directly, rises by half of that rate and more over before"
+OBSERVER = (
+    "the front door's own count of requests, read directly, rises by half of that rate and more over before, while "
+    "/proc has who sends them"
+)
 
 
 def at_rate(least: float = 5.0) -> Any:
@@ -103,21 +106,32 @@ class StrangersFault(SaboteurFault):
         }
 
     async def seen_harmed(self, undo: Undo, host: Host) -> Sighting:
-        """Each front door has more requests."""
-        return await every_one(_seen(door, undo, host, crowded=True) for door in undo["doors"])
+        """Strangers are there, and each front door has more requests: users alone may come in greater numbers too."""
+        if not host.processes.with_argument(undo["warrant"]):
+            return Sighting(seen=False, what="no stranger is there")
+        return await every_one(_crowded(door, undo, host) for door in undo["doors"])
 
     async def seen_well(self, undo: Undo, host: Host) -> Sighting:
-        """Each has as many as it had."""
-        return await every_one(_seen(door, undo, host, crowded=False) for door in undo["doors"])
+        """Each answers. That nobody is left who could send is known already, and users come in numbers of their own."""
+        return await every_one(_well(door, host) for door in undo["doors"])
 
 
-async def _seen(door: Mapping[str, Any], undo: Undo, host: Host, *, crowded: bool) -> Sighting:
+async def _crowded(door: Mapping[str, Any], undo: Undo, host: Host) -> Sighting:
     now = await _rate_per_s(door["address"], host)
     if now is None:
-        return Sighting(seen=False, what=f"{door['name']}: no count of requests at {door['address']}/metrics")
-    more = now >= door["before"] + _ENOUGH * undo["added"]
-    what = f"{now:.1f} requests/s come, {door['before']:.1f}/s before; strangers send {undo['added']:g}/s while they do"
-    return Sighting(more == crowded, f"{door['name']}: {what}")
+        return _silent(door)
+    what = f"{now:.1f} requests/s come, {door['before']:.1f}/s before; strangers send {undo['added']:g}/s"
+    return Sighting(now >= door["before"] + _ENOUGH * undo["added"], f"{door['name']}: {what}")
+
+
+async def _well(door: Mapping[str, Any], host: Host) -> Sighting:
+    if await _count(door["address"], host) is None:
+        return _silent(door)
+    return Sighting(seen=True, what=f"{door['name']}: no stranger is left, and it counts its requests")
+
+
+def _silent(door: Mapping[str, Any]) -> Sighting:
+    return Sighting(seen=False, what=f"{door['name']}: no count of requests at {door['address']}/metrics")
 
 
 async def _rate_per_s(address: str, host: Host) -> float | None:
