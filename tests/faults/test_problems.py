@@ -124,7 +124,8 @@ def test_only_what_serves_streams_can_have_them_harmed(fault: Fault) -> None:
     async def main() -> tuple[str, ...]:
         return fault.problems((InMemoryHost().add_target("tools", "tool"),))
 
-    wanted = "tools: a tool serves no token streams; choose a target of role engine or fallback-engine"
+    engines = "engine or prefill or decode or fallback-engine"
+    wanted = f"tools: a tool serves no token streams; choose a target of role {engines}"
     assert run_virtual(main) == (wanted,)
 
 
