@@ -19,10 +19,15 @@ class Document:
 
 @dataclass(frozen=True)
 class Question:
-    """One of the standard questions, and the document that answers it."""
+    """One of the standard questions, the document that answers it, and the words in which it does."""
 
     text: str
     document: str
+    words: tuple[str, ...] = ()
+
+    def answered_by(self, body: str) -> bool:
+        """Whether a text holds all the words, in any case."""
+        return all(word.casefold() in body.casefold() for word in self.words)
 
 
 def fixtures_dir() -> Path:
@@ -47,4 +52,4 @@ def read_documents(path: Path | None = None) -> tuple[Document, ...]:
 def read_questions(path: Path | None = None) -> tuple[Question, ...]:
     """The standard questions about the corpus. Raises OSError, ValueError or KeyError."""
     lines = read_lines(path or fixtures_dir() / "prompts" / "product-questions.jsonl")
-    return tuple(Question(line["question"], line["document"]) for line in lines)
+    return tuple(Question(line["question"], line["document"], tuple(line["expect"])) for line in lines)

@@ -183,6 +183,12 @@ WEAKNESSES = (
         _with(policies={"recall": {"kind": "none"}}),
     ),
     Weakness(
+        "recall_by_name_only",
+        "Retrieval is examined by which document comes back, not by what it says: an old edition passes.",
+        "gateway",
+        _with(policies={"recall": {"look_at": "name"}}),
+    ),
+    Weakness(
         "cache_stampede",
         "Every request makes an answer of its own, and kept ones expire together: an empty cache sends all upstream.",
         "gateway",

@@ -1,8 +1,8 @@
 """The gateway examines its own retrieval: standard questions with known right documents, a few every period.
 
 Health checks say that a vector store answers, not that it answers rightly: one that was restored without its rows, or
-with another model's vectors, is quick and green. A question without an answer counts as a miss, since no user gets the
-right document then either.
+with another model's vectors or an old edition, is quick and green. A question without an answer counts as a miss,
+since no user gets the right document then either.
 """
 
 from __future__ import annotations
@@ -54,9 +54,13 @@ class RecallProbe:
         except DependencyDown:
             result = "unanswered"
         else:
-            result = "hit" if question.document in {name for name, _ in found} else "miss"
+            result = "hit" if any(self._right(question, *document) for document in found) else "miss"
         self.telemetry.metrics.content.recall_probes.add(result)
         return result == "hit"
+
+    def _right(self, question: Question, name: str, body: str) -> bool:
+        says_so = self.settings.look_at == "name" or question.answered_by(body)
+        return name == question.document and says_so
 
     def _call(self) -> Call:
         now = self.telemetry.clock()

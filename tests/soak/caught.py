@@ -55,6 +55,7 @@ CATCHES = (
     Catch("tool_permission_missing", "tools/permissions", "nothing forbidden is done"),
     Catch("audit_gap", "tools/audit", "every call is on record"),
     Catch("recall_not_watched", "retrieval/silent_emptiness", "somebody notices"),
+    Catch("recall_by_name_only", "retrieval/stale", "somebody notices"),
     Catch("canned_text_empty", "engine/no_model_left", "users get something to read"),
     Catch("canary_without_length_guard", "deploy/bad_canary", "taken back for its length"),
     Catch("kv_reference_reused", "control/no_fault", "answers are right"),

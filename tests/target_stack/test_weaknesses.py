@@ -50,6 +50,7 @@ def test_retries_without_budget_means_four_tries_without_pause_or_budget():
         ("canary_without_length_guard", "canary", {"length_guard": "none"}),
         ("rollback_splits_triple", "release", {"rollback": "model"}),
         ("recall_not_watched", "recall", {"kind": "none"}),
+        ("recall_by_name_only", "recall", {"look_at": "name"}),
         ("queue_unbounded", "queue", {"capacity": 1_000_000, "wait_s": 3600.0, "backed_up_wait_s": 3600.0}),
     ],
 )

@@ -27,11 +27,15 @@ def is_detailed(trace_id: str, share: float) -> bool:
 class RecallSettings:
     """Standard questions that the gateway asks its own retrieval. `kind: none` asks none.
 
+    `look_at: name` is content with the right document; `words` also wants it to say what is known to be true, which an
+    old edition of it does not.
+
     Recall has dropped when fewer than `drop_below` of the last `window` questions found their document, and is restored
     at `restore_at`.
     """
 
     kind: Literal["probe", "none"] = "probe"
+    look_at: Literal["words", "name"] = "words"
     period_s: float = 5.0
     questions: int = 4
     window: int = 8
