@@ -190,7 +190,7 @@ def read_stream(data: bytes | memoryview, schema: pa.Schema) -> tuple[pa.Table, 
         reader = pa.ipc.open_stream(pa.py_buffer(data))
     except (pa.ArrowException, OSError) as error:
         return schema.empty_table(), f"no readable stream: {error}"
-    if not reader.schema.equals(schema):
+    if not any(reader.schema.equals(known) for known in (schema, _before(schema))):
         return schema.empty_table(), "columns differ from what this version writes"
     trouble: str | None = None
     while True:
@@ -202,7 +202,23 @@ def read_stream(data: bytes | memoryview, schema: pa.Schema) -> tuple[pa.Table, 
             trouble = f"ends in the middle of a batch after {sum(b.num_rows for b in batches)} rows: {error}"
             break
         batches.append(batch)
-    return pa.Table.from_batches(batches, schema=schema), trouble
+    return _with_all_columns(pa.Table.from_batches(batches, schema=reader.schema), schema), trouble
+
+
+_ADDED_LATER = frozenset({"leaked"})
+"""Columns that older evidence has not; nothing is known there."""
+
+
+def _before(schema: pa.Schema) -> pa.Schema:
+    """The columns as they were before some were added."""
+    return pa.schema([field for field in schema if field.name not in _ADDED_LATER], metadata=schema.metadata)
+
+
+def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    for field in schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table
 
 
 def rows_of(table: pa.Table) -> list[Mapping[str, Any]]:

@@ -51,9 +51,8 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 
 def _leaked(table: pa.Table) -> Texts:
-    """What answers held of other requests, None where nobody could tell: requests without markers, older evidence."""
-    known = table["leaked"].to_pylist() if "leaked" in table.column_names else [None] * len(table)
-    return np.array([*known, None], dtype=object)[:-1]
+    """What answers held of other requests, None where nobody could tell."""
+    return np.array([*table["leaked"].to_pylist(), None], dtype=object)[:-1]
 
 
 @dataclass(frozen=True)

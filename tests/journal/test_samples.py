@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import io
 import os
 import tempfile
 from pathlib import Path
@@ -22,6 +23,7 @@ from chaos.journal.samples import (
     reading_writer,
     rows_of,
     sample_writer,
+    samples_table,
 )
 from chaos.run.flushing import keep_flushed
 from chaos.testing.clock import VirtualClock, run_virtual
@@ -125,6 +127,15 @@ def test_noise_is_no_rows_and_no_exception(noise):
     table, trouble = read_stream(noise, SAMPLES_SCHEMA)
     assert table.num_rows == 0
     assert trouble
+
+
+def test_evidence_from_before_a_column_was_added_is_read_and_knows_nothing_there():
+    table = samples_table([sample(0)]).drop_columns(["leaked"])
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    read, trouble = read_stream(stream.getvalue(), SAMPLES_SCHEMA)
+    assert (None, [None], 1) == (trouble, read["leaked"].to_pylist(), len(read))
 
 
 def test_other_columns_are_not_believed(tmp_path):

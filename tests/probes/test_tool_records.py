@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from chaos.inventory import Target
-from chaos.ports import Host, HttpReply
+from chaos.ports import HttpReply
 from chaos.probes.tool_records import ToolRecords
+from chaos.testing.host import InMemoryHost
 
 TOOLS = Target("tools", "tool", None, (), "h:3")
 
@@ -40,7 +42,7 @@ class Service:
 
 
 def look(probe, service):
-    host = Host(clock=service, processes=None, network=None, http=service, redis=None, postgres=None, files=None)
+    host = replace(InMemoryHost().host, clock=service, http=service)
     return asyncio.run(probe.read(TOOLS, host))
 
 

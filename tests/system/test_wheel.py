@@ -50,7 +50,7 @@ def test_the_wheel_holds_both_packages_with_their_data_and_nothing_else(site: Pa
         | below(ROOT / "fixtures" / "prompts", "*", "chaos/_fixtures/prompts")
         | below(ROOT / "fixtures" / "documents", "*", "target_stack/_fixtures/documents")
         | below(ROOT / "fixtures" / "prompts", "product-questions.jsonl", "target_stack/_fixtures/prompts")
-        | {"target_stack/stack.yaml"}
+        | below(ROOT / "target_stack", "*.yaml", "target_stack")
     )
 
 
