@@ -20,6 +20,8 @@ from chaos.units import Duration
 
 _LOOKS, _LOOK_EVERY_S = 4, 0.01
 """Shorter together than any delay."""
+_CALLS = 3
+"""So many in a row are waited for when they are short. One that is longer than an answer may take is caught waiting."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,13 @@ class IoDelay(IoFault):
     async def look(self, storage: Storage, undo: Undo, host: Host, *, harmed: bool) -> Sighting:
         """It takes long, or does not."""
         grip, delay_s = storage.grip, float(undo["delay_s"])
+        within_s = ANSWER_S + _CALLS * delay_s if delay_s <= ANSWER_S else ANSWER_S
         try:
-            touched = await storage.touch(undo["operations"], undo["mark"], host)
+            touched = await storage.touch(undo["operations"], undo["mark"], host, within_s=within_s)
         except TimeoutError:
             held = await _is_held(grip, host)
             told = "is held in a call" if held else "is not held in any call"
-            return Sighting(harmed and held, f"{grip.name}: not done with its files in {ANSWER_S:g} s, and {told}")
+            return Sighting(harmed and held, f"{grip.name}: not done with its files in {within_s:g} s, and {told}")
         except OSError as problem:
             return Sighting(seen=False, what=f"{grip.name}: {grip.address} does not answer: {problem!r}")
         told = f"{grip.name}: {touched.what} in {touched.took_s * 1000:.0f} ms"
