@@ -105,8 +105,17 @@ class _FaultCheck:
         await self._is_gone(undo, "after a revert() without an inject()")
 
     async def harm_is_seen_and_goes(self) -> tuple[int, int]:
-        """Also counts the calls of an uncut inject and of an uncut revert."""
-        undo, recording = await self._prepared(), Recording(self.host)
+        """Also counts the calls of an uncut inject and of an uncut revert. A broken promise leaves no harm behind."""
+        undo = await self._prepared()
+        try:
+            return await self._live(undo)
+        except BaseException:
+            with contextlib.suppress(Exception):  # the broken promise is what must be told
+                await self.fault.revert(undo, self.host)
+            raise
+
+    async def _live(self, undo: Undo) -> tuple[int, int]:
+        recording = Recording(self.host)
         await self.fault.inject(self.targets, undo, recording.host)
         calls, changed = len(recording.log), recording.changes
         seen = await self._patiently(lambda: self.fault.confirm(self.targets, undo, recording.host))

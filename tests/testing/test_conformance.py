@@ -134,6 +134,18 @@ def test_a_fault_that_breaks_a_promise_is_told_which(fault: Any, promise: str) -
     assert promise in _broken(fault)
 
 
+def test_a_broken_promise_leaves_no_harm_behind() -> None:
+    """Whoever writes a fault sees its test fail many times before it passes."""
+
+    async def main() -> dict[Path, str]:
+        world = InMemoryHost()
+        with pytest.raises(ContractBroken):
+            await check_fault(Blind(), (world.add_target("tools", "tool"),), world.host)
+        return world.files.texts
+
+    assert {} == run_virtual(main)
+
+
 def test_a_fault_that_needs_its_settings_to_revert_is_found() -> None:
     async def main() -> None:
         world = InMemoryHost()
