@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from target_stack.cache.server import ValkeyServer
 from target_stack.cache.server import find_installation as find_valkey
 from target_stack.vector_store.accounts import reachable_copy, unprivileged
 from target_stack.vector_store.cluster import Cluster, drop_shared_memory, find_installation
+from tests.loopback import free_port
 
 PATIENCE_S = 60.0
 
@@ -43,12 +43,6 @@ class Server:
         address = f"127.0.0.1:{self.port}"
         storage = {"folder": str(self.folder), **({"check": f"http://{address}/storage"} if wire == "http" else {})}
         return Target(name, role, None, (self.pid,), address, wire=wire, handles={"storage": storage})
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def until(serves: Callable[[], Any], *trouble: type[Exception]) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -30,16 +29,11 @@ from chaos.faults.gpu_xid import GpuXid
 from chaos.inventory import Target
 from chaos.testing.conformance import check_fault, check_negative_control
 from chaos.units import Ratio
+from tests.loopback import free_address
 
 pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[2]
-
-
-def free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 @contextlib.contextmanager

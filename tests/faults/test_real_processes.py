@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -36,6 +35,7 @@ from chaos.inventory import Target
 from chaos.ports import Host
 from chaos.testing.conformance import check_fault
 from chaos.units import Duration
+from tests.loopback import free_port
 
 pytestmark = pytest.mark.system
 
@@ -72,20 +72,14 @@ while True:
 """
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @dataclass
 class MiniSupervisor:
     """Keeps one server process (with a core child) running and answers the control API, as the bundled one does."""
 
     folder: Path
     admin: int
-    port: int = field(default_factory=_free_port)
-    via: int = field(default_factory=_free_port)
+    port: int = field(default_factory=free_port)
+    via: int = field(default_factory=free_port)
     holds: set[str] = field(default_factory=set)
     burdens: dict[str, dict[str, Any]] = field(default_factory=dict)
     starts: int = 0
@@ -199,7 +193,7 @@ async def _until_answers(host: Host, method: str, url: str, json: object = None)
 
 
 async def _check(fault: Fault, folder: Path, *, lasting: bool = True) -> None:
-    admin = _free_port()
+    admin = free_port()
     with _proxied(admin):
         async with _supervised(folder, admin) as supervisor, real_host() as host:
             await _check_behind(fault, supervisor, host, lasting=lasting)

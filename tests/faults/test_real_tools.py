@@ -26,6 +26,7 @@ from chaos.inventory import Target
 from chaos.ports import Host
 from chaos.testing.conformance import check_fault, check_negative_control
 from chaos.units import Duration, Ratio
+from tests.loopback import free_port
 
 pytestmark = pytest.mark.system
 
@@ -41,12 +42,6 @@ FAULTS: tuple[Fault, ...] = (
     ToolWrongSchema(breach="null", tool="open_ticket"),
     ToolWrongSchema(breach="renamed"),
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

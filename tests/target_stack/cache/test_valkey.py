@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import redis
 
 from target_stack.cache.part import Valkey
 from target_stack.cache.server import PROGRAM, ValkeyServer, find_installation
+from tests.loopback import free_port
 
 
 def test_the_installation_holds_the_server():
@@ -27,12 +27,6 @@ def test_the_server_listens_on_loopback_only_and_writes_down_what_it_is_told(tmp
     assert command[0] == str(tmp_path / "bin" / PROGRAM)
     assert (told["--bind"], told["--port"], told["--appendonly"]) == ("127.0.0.1", "21543", "yes")
     assert (told["--maxmemory"], told["--maxmemory-policy"]) == ("8mb", "allkeys-lru")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

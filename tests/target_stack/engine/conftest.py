@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import multiprocessing
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from target_stack.engine import main
+from tests.loopback import free_port
 
 _CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures" / "vllm_0.32"
 _PATIENCE_S = 20.0
@@ -107,12 +107,6 @@ def split_frames() -> Callable[[str], list[str]]:
     return frames
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _wait_ready(engine: Engine) -> None:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
@@ -133,7 +127,7 @@ def start_engine() -> Iterator[Callable[..., Engine]]:
     started: list[Engine] = []
 
     def start(*, wait: bool = True, **settings: Any) -> Engine:
-        port = _free_port()
+        port = free_port()
         config = {"name": "engine-t", "listen": f"127.0.0.1:{port}", "model": "tiny", **settings}
         engine = Engine(context.Process(target=main, args=(config,)), port)
         engine.process.start()

@@ -8,20 +8,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.loopback import free_address
+
 pytestmark = pytest.mark.system
-
-
-def free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def question(word: str, kv: object, max_tokens: int = 60) -> dict:

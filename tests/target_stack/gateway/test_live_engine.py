@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from typing import Any
 
 import openai
 import pytest
+
+from tests.loopback import free_address
 
 pytestmark = pytest.mark.system
 
@@ -91,15 +92,9 @@ def _answers(address: str, path: str) -> bool:
         return False
 
 
-def _free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
-
-
 @contextlib.contextmanager
 def serving() -> Iterator[Live]:
-    gateway, engine = _free_address(), _free_address()
+    gateway, engine = free_address(), free_address()
     of_engine = {"name": "engine-a", "listen": engine, "model": MODEL, "max_num_seqs": 2, "cost": COST}
     upstream = {"name": "engine-a", "url": f"http://{engine}"}
     of_gateway = {"listen": gateway, "model": MODEL, "engines": [upstream], "policies": PATIENT}

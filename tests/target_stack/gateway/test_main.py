@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -17,13 +16,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.loopback import free_port
+
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("real_time")]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager
