@@ -70,6 +70,11 @@ class Children:
         self._writer.write(json.dumps(job).encode() + b"\n")
         return await started
 
+    def teach(self, modules: Sequence[str]) -> None:
+        """Have the nursery import these, so that parts that need them start sooner from then on; starts wait for it."""
+        if self._writer is not None and not self.gone.is_set():
+            self._writer.write(json.dumps({"learn": [*modules]}).encode() + b"\n")
+
     def is_running(self, pid: int) -> bool:
         """Whether a started part has not ended yet, as far as the nursery told."""
         return pid in self._waiting

@@ -4,6 +4,7 @@ It has the heavy modules imported already, so a component starts in milliseconds
 children die with it: however the supervisor ends, nothing is left. Orphans come to it too, so that none stays a zombie.
 
     supervisor ── {"name", "log", "component" + "config" | "argv" (+ "account", "folder")} ──► nursery ── fork ──► part
+    supervisor ── {"learn": [module]} ──► nursery: what only some parts need, once nobody waits for a start
     supervisor ◄── {"started": name, "pid"}, {"exited": pid, "status"} ── nursery
 """
 
@@ -19,7 +20,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from target_stack.process import Account, adopt_orphans, become, die_with_parent, set_title
@@ -33,6 +34,14 @@ def preload() -> None:
     for component in COMPONENTS:
         with contextlib.suppress(Exception):
             importlib.import_module(f"target_stack.{component}.main")
+
+
+def learn(modules: Sequence[str]) -> None:
+    """Import these too, for all parts that are forked from now on."""
+    for module in modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    gc.freeze()
 
 
 def _redirect(log: str) -> None:
@@ -133,7 +142,7 @@ class Nursery:
                     self._reap()
                 if self._orders in ready:
                     for job in self._jobs():
-                        self._fork(job)
+                        learn(job["learn"]) if "learn" in job else self._fork(job)
 
 
 def _be_nursery(orders: socket.socket, supervisor: int) -> NoReturn:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 COMPONENTS = ("engine", "gateway", "embedder", "tools", "agent", "device")
+IMPORTED_LATE = ("target_stack.tools.server",)
+"""What a component imports after its start, because it would make the start of all others later."""
 _BAD_INPUT = 64
 
 

@@ -4,8 +4,8 @@
      "agents": {"support": {"token_sha256": "...", "tools": {"order_status": {}}}}}
 
 Without `data_dir` all is kept in memory; without `agents` everybody is refused. The SDK and what it brings (pydantic,
-starlette, uvicorn) cost 40 MB and a second of CPU, so only this process imports them, after its fork: the nursery has
-this module in its memory and gives it to every part.
+starlette, uvicorn) cost a second of CPU, so the start of the stack does not wait for them: this process imports them
+after its fork, and the nursery once the stack is ready (`serve.IMPORTED_LATE`), so that a restart is quick.
 """
 
 from __future__ import annotations

@@ -105,3 +105,31 @@ def test_who_left_the_group_is_found_where_it_works(tmp_path):
         asyncio.run(clear(tmp_path))
         assert worker.wait(2) == -signal.SIGKILL
         assert working_in(tmp_path) == ()
+
+
+LEARNING = """
+import asyncio, sys
+from target_stack.children import Children
+from target_stack.nursery import open_nursery
+
+async def main():
+    children = Children()
+    await children.connect(line, lambda pid, status: None)
+    children.teach(["no_such_module", "wave"])
+    log = sys.argv[1] + "/log"
+    job = {"name": "pupil", "component": "pupil", "config": {}, "log": log}
+    await children.end_of(await children.start(job))
+
+from target_stack import nursery as forked
+forked.component_main = lambda component: lambda config: print(sorted({"wave", "xdrlib"} & set(sys.modules)))
+nursery, line = open_nursery()
+asyncio.run(main())
+"""
+
+
+def test_the_nursery_learns_a_module_for_all_parts_that_come_after_it(tmp_path):
+    command = [sys.executable, "-c", LEARNING, str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[2], timeout=60, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, (tmp_path / "log").read_text()) == (0, "['wave']\n"), done.stderr
