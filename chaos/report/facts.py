@@ -106,6 +106,12 @@ def hypothesis_row(judged: Judged) -> tuple[str, str, str, str]:
     return (judged.name, found(judged), wanted(judged), f"{judged.measure}{where}, n {judged.n}")
 
 
+def told(judged: Judged) -> str:
+    """Why, what would settle it, and the records that it rests on."""
+    settle = f". To settle: {judged.to_settle}" if judged.to_settle else ""
+    return judged.why + settle + (f". Rests on {'; '.join(judged.records)}" if judged.records else "")
+
+
 def doubts(facts: Facts) -> tuple[Judged, ...]:
     """Inconclusive hypotheses that say something of their own; one unmet precondition would say the same of all."""
     met = all(condition.held for condition in facts.verdict.preconditions)

@@ -25,6 +25,7 @@ from chaos.report.facts import (
     refuted,
     sentence,
     timeline,
+    told,
 )
 from chaos.report.timeline_svg import to_svg
 
@@ -137,7 +138,7 @@ def _findings(facts: Facts) -> str:
         return ""
     owner, page = facts.experiment.owner, facts.experiment.runbook
     where = f" What to do meanwhile: runbooks/{page}.md." if page else ""
-    lines = _list((h.name, f" does not hold: {h.why}") for h in found)
+    lines = _list((h.name, f" does not hold: {told(h)}") for h in found)
     return f"<h2>Findings</h2>\n{lines}\n<p>For {escape(owner)}.{escape(where)}</p>"
 
 
@@ -162,9 +163,7 @@ def _done(facts: Facts) -> str:
 def _hypotheses(facts: Facts) -> str:
     rows = [(tag(h.verdict), *hypothesis_row(h)) for h in facts.verdict.hypotheses]
     text = f"<h2>Hypotheses</h2>\n{table(HYPOTHESIS_COLUMNS, rows)}\n{_quiet(HYPOTHESIS_NOTE)}"
-    undecided = [
-        (h.name, f": {h.why}" + (f". To settle: {h.to_settle}." if h.to_settle else "")) for h in doubts(facts)
-    ]
+    undecided = [(h.name, f": {sentence(told(h))}") for h in doubts(facts)]
     return text + (f"\n<p>Undecided:</p>\n{_list(undecided)}" if undecided else "")
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from chaos.verdict.outcome import Judged, Verdict
+from chaos.report.facts import told
+from chaos.verdict.outcome import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -22,7 +23,7 @@ def to_junit(verdict: Verdict) -> str:
     for judged in verdict.hypotheses:
         case = _case(suite, verdict, judged.name)
         if judged.verdict != "upheld":
-            _problem(case, "failure" if judged.verdict == "refuted" else "error", judged.verdict, _why(judged))
+            _problem(case, "failure" if judged.verdict == "refuted" else "error", judged.verdict, told(judged))
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall("*/failure"))))
     suite.set("errors", str(len(suite.findall("*/error"))))
@@ -39,10 +40,6 @@ def _case(suite: ET.Element, verdict: Verdict, name: str) -> ET.Element:
 
 def _problem(case: ET.Element, element: str, kind: str, why: str) -> None:
     ET.SubElement(case, element, type=kind, message=_text(why)).text = _text(why)
-
-
-def _why(judged: Judged) -> str:
-    return judged.why + (f". To settle: {judged.to_settle}" if judged.to_settle else "")
 
 
 def _text(text: str) -> str:

@@ -24,6 +24,7 @@ from chaos.report.facts import (
     refuted,
     sentence,
     timeline,
+    told,
 )
 from chaos.report.plain import plain
 
@@ -90,7 +91,7 @@ def _findings(facts: Facts) -> str:
     if not found:
         return ""
     owner, page = facts.experiment.owner, facts.experiment.runbook
-    lines = [f"- **{cell(h.name)}** does not hold: {cell(h.why)}" for h in found]
+    lines = [f"- **{cell(h.name)}** does not hold: {cell(told(h))}" for h in found]
     where = f" What to do meanwhile: `runbooks/{page}.md`." if page else ""
     return "## Findings\n\n" + "\n".join(lines) + f"\n\nFor {cell(owner)}.{where}"
 
@@ -108,10 +109,7 @@ def _done(facts: Facts) -> str:
 def _hypotheses(facts: Facts) -> str:
     rows = [(h.verdict, *hypothesis_row(h)) for h in facts.verdict.hypotheses]
     text = f"## Hypotheses\n\n{table(HYPOTHESIS_COLUMNS, rows)}\n\n{HYPOTHESIS_NOTE}"
-    undecided = [
-        f"- **{cell(h.name)}**: {cell(h.why)}" + (f". To settle: {cell(h.to_settle)}." if h.to_settle else "")
-        for h in doubts(facts)
-    ]
+    undecided = [f"- **{cell(h.name)}**: {cell(sentence(told(h)))}" for h in doubts(facts)]
     return text + ("\n\nUndecided:\n\n" + "\n".join(undecided) if undecided else "")
 
 

@@ -2,7 +2,8 @@
 
 JSON knows no infinity, so `null` stands for "no limit" at the upper end of an interval and for a value that never
 came (a p99 of users who waited in vain). Beyond the promised keys: `title`, `why`, `notes`, `windows`, and for
-hypotheses `unit`, for faults `what`, `reverted_by`, `lateness_s`, `unseen_first_s`, `unseen_last_s`.
+hypotheses `unit` and `records` (what the answer rests on, in words), for faults `what`, `reverted_by`, `lateness_s`,
+`unseen_first_s`, `unseen_last_s`.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ def _hypothesis(judged: Judged) -> dict[str, Any]:
         "bound": dict(judged.bound),
         "why": judged.why,
         "to_settle": judged.to_settle,
+        "records": list(judged.records),
     }
 
 
@@ -118,6 +120,7 @@ def _read_hypothesis(record: Mapping[str, Any]) -> Judged:
         bound=dict(record["bound"]),
         why=record["why"],
         to_settle=record["to_settle"],
+        records=tuple(record.get("records", ())),
     )
 
 

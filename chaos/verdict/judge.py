@@ -88,6 +88,7 @@ def judge_hypothesis(
         bound={k: v for k, v in (("at_least", bound.at_least), ("at_most", bound.at_most)) if v is not None},
         why=told,
         to_settle=settle,
+        records=estimate.records,
     )
 
 

@@ -6,11 +6,13 @@ Leaving out the requests that never got a token would make a stack look faster t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from chaos.journal.tables import SampleTable
+from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.shares import settle
 from chaos.verdict.statistics import Floats, quantile, quantile_interval
@@ -38,9 +40,10 @@ def e2e_s(samples: SampleTable) -> Floats:
 
 
 def estimate_wait(waits: Floats, view: View, load: str | None, name: QuantileName) -> Estimate:
-    """A quantile of per-row waits over the requests of the view's window."""
-    values = waits[view.requests(load) & decided(view.evidence.samples)]
-    return estimate_quantile(values, name, view.bound)
+    """A quantile of per-row waits over the requests of the view's window; it names the slowest."""
+    rows = view.requests(load) & decided(view.evidence.samples)
+    found = estimate_quantile(waits[rows], name, view.bound)
+    return replace(found, records=requests(view.evidence.samples, rows, worst=waits))
 
 
 def estimate_quantile(

@@ -49,6 +49,7 @@ class Estimate:
     """What a measure found: a value with its interval and sample size, or why there is none.
 
     `to_settle` says in one sentence what would make an inconclusive answer conclusive when the measure itself knows.
+    `records` names a handful of what it rests on, in words for people: `journal 41`, `request chat/17 (trace 4b1c…)`.
     """
 
     value: float | None
@@ -57,6 +58,7 @@ class Estimate:
     missing: str | None = None
     detail: str = ""
     to_settle: str | None = None
+    records: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class FaultProof:
 
 @dataclass(frozen=True)
 class Judged:
-    """One hypothesis with its answer."""
+    """One hypothesis with its answer; `records` as in Estimate."""
 
     name: str
     verdict: Truth
@@ -107,6 +109,7 @@ class Judged:
     bound: Mapping[str, float]
     why: str
     to_settle: str | None = None
+    records: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ shown for as many other users, not what another outage would do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from chaos.journal.tables import SampleTable
+from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.statistics import requests_to_settle, wilson
 from chaos.verdict.view import ANSWERED, SERVED, Bound, Mask, View, among, decided, marked
@@ -48,12 +49,18 @@ def degraded_share(reason: str | None) -> Share:
 
 
 def estimate_share(share: Share, view: View, load: str | None) -> Estimate:
-    """The share over the view's window, or what was missing."""
-    counted = view.requests(load) & share.counts(view.evidence.samples)
+    """The share over the view's window, or what was missing; it names the first requests that speak against the
+    claim.
+    """
+    samples = view.evidence.samples
+    counted = view.requests(load) & share.counts(samples)
     n = int(counted.sum())
     if not n:
         return Estimate(None, missing=f"no {share.noun} in this window")
-    return share_estimate(int((counted & share.hits(view.evidence.samples)).sum()), n, view.bound, share.noun)
+    hits = counted & share.hits(samples)
+    against = counted & ~hits if view.bound.at_least is not None else hits
+    found = share_estimate(int(hits.sum()), n, view.bound, share.noun)
+    return replace(found, records=requests(samples, against))
 
 
 def share_estimate(hits: int, n: int, bound: Bound, noun: str = "requests") -> Estimate:

@@ -11,6 +11,7 @@ from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.units import Duration
 from chaos.verdict.events import happened_at, polled_until
+from chaos.verdict.naming import journal_line
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import Bound, View
 from chaos.verdict.windows import RunTimes
@@ -42,10 +43,12 @@ class Event:
         if anchor is None:
             return Estimate(None, missing=f"{self.of} never came")
         since, zero = anchor
-        found = [happened_at(r) for r in view.evidence.of_kind("event") if self._matches(r) and happened_at(r) >= since]
+        found = [r for r in view.evidence.of_kind("event") if self._matches(r) and happened_at(r) >= since]
         if found:
-            delay = max(0.0, min(found) - zero)
-            return Estimate(delay, (delay, delay), len(found), detail=f"{self._words()} after {self.of}")
+            first = min(found, key=happened_at)
+            delay = max(0.0, happened_at(first) - zero)
+            detail = f"{self._words()} after {self.of}"
+            return Estimate(delay, (delay, delay), len(found), detail=detail, records=(journal_line(first),))
         heard = polled_until(view.evidence)
         if heard is None or heard <= zero:
             return Estimate(None, missing=f"nobody listened to the stack's events after {self.of}")
