@@ -15,9 +15,10 @@ from typing import Any, Self
 import pyarrow as pa
 
 from chaos.journal.reader import Problem, read_journal
-from chaos.journal.record import ReadingRow, Record, Sample
+from chaos.journal.record import ReadingRow, Record, Sample, Span
 from chaos.journal.recorder import JOURNAL_FILE
 from chaos.journal.samples import READINGS_FILE, READINGS_SCHEMA, SAMPLES_FILE, SAMPLES_SCHEMA, read_stream
+from chaos.journal.spans import SPANS_FILE, SPANS_SCHEMA, SpanTable
 from chaos.journal.tables import ReadingTable, SampleTable
 
 WATCHDOG_FILE = "watchdog.jsonl"
@@ -34,6 +35,7 @@ class Evidence:
     watchdog: tuple[Mapping[str, Any], ...] = field(
         default=()
     )  # lines of watchdog.jsonl, with `t` added where the origin is known
+    spans: SpanTable = field(default_factory=SpanTable.build)  # empty where the stack keeps none, or the run is older
 
     @classmethod
     def build(
@@ -42,9 +44,16 @@ class Evidence:
         samples: Iterable[Sample] = (),
         readings: Iterable[ReadingRow] = (),
         problems: Iterable[Problem] = (),
+        spans: Iterable[Span] = (),
     ) -> Self:
         """Evidence from values, for tests."""
-        return cls(tuple(records), SampleTable.build(samples), ReadingTable.build(readings), tuple(problems))
+        return cls(
+            tuple(records),
+            SampleTable.build(samples),
+            ReadingTable.build(readings),
+            tuple(problems),
+            spans=SpanTable.build(spans),
+        )
 
     @property
     def header(self) -> Mapping[str, Any]:
@@ -72,13 +81,22 @@ def load_evidence(run_dir: Path) -> Evidence:
     seal = journal.records[-1].fields if journal.records and journal.records[-1].kind == "seal" else {}
     samples = _columns(run_dir / SAMPLES_FILE, SAMPLES_SCHEMA, seal.get("samples"), problems)
     readings = _columns(run_dir / READINGS_FILE, READINGS_SCHEMA, seal.get("readings"), problems)
+    spans = _spans(run_dir / SPANS_FILE, seal.get("spans"), problems)
     return Evidence(
         records=journal.records,
         samples=SampleTable.from_arrow(samples),
         readings=ReadingTable.from_arrow(readings),
         problems=tuple(problems),
         watchdog=_watchdog(run_dir / WATCHDOG_FILE, journal.records),
+        spans=SpanTable.from_arrow(spans),
     )
+
+
+def _spans(path: Path, sealed: int | None, problems: list[Problem]) -> pa.Table:
+    """Runs from before there were spans have no such file, and their seals no count of it."""
+    if not sealed and not path.exists():
+        return SPANS_SCHEMA.empty_table()
+    return _columns(path, SPANS_SCHEMA, sealed, problems)
 
 
 def _columns(path: Path, schema: pa.Schema, sealed: int | None, problems: list[Problem]) -> pa.Table:

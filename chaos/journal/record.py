@@ -31,7 +31,7 @@ Kind = Literal[
     "load_finished",  # loads {name: {planned sent finished}} lateness_s_p50 lateness_s_p99
     "note",  # text
     "run_finished",  # ending (completed | stopped | gate_not_met | failed) why
-    "seal",  # records samples readings: counts of all three files
+    "seal",  # records samples readings spans: counts of all files
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -87,3 +87,31 @@ class ReadingRow:
     target: str
     series: str
     value: float
+
+
+SpanKind = Literal["caller", "callee"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """One call as one of its two ends wrote it down: the caller, or the callee under the caller's span as `parent_id`.
+
+    `trace_id` is empty for a call that nobody traced, `parent_id` for one that begins its trace. `service` is the
+    target that wrote it, `name` what a caller calls (a dependency: engine, vector-store) or a callee serves (a route),
+    `peer` whom a caller calls. `outcome` is `ok`, `degraded` or a word for what went wrong, `attempt` counts from 1.
+    Tokens are those that were computed for this call; None: this end does not know.
+    """
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    service: str
+    kind: SpanKind
+    name: str
+    peer: str
+    start_s: float
+    end_s: float
+    outcome: str
+    attempt: int
+    prompt_tokens: int | None
+    output_tokens: int | None

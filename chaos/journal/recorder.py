@@ -77,10 +77,12 @@ class Recorder:
             del self._waiting[0]
         self._full = False
 
-    def seal(self, *, samples: int, readings: int) -> None:
-        """Close the journal with the counts of all three files and sync. Raises JournalFull when some found no room."""
+    def seal(self, **counts: int) -> None:
+        """Close the journal with the counts of its own records and of the rows of each columnar file (`samples`,
+        `readings`, `spans`), and sync. Raises JournalFull when some found no room.
+        """
         try:
-            self.record("seal", records=self.count + 1, samples=samples, readings=readings)
+            self.record("seal", records=self.count + 1, **counts)
             if self._full:
                 raise JournalFull(self._file.path)
         finally:

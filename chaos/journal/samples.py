@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from chaos.journal.appending import AppendFile, JournalFull, Write
-from chaos.journal.record import ReadingRow, Sample
+from chaos.journal.record import ReadingRow, Sample, Span
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
@@ -60,7 +60,7 @@ READINGS_SCHEMA = pa.schema(
     metadata={"brownout": "readings 1"},
 )
 
-_Row = TypeVar("_Row", Sample, ReadingRow)
+_Row = TypeVar("_Row", Sample, ReadingRow, Span)
 
 
 class Dictionaries:
@@ -89,7 +89,7 @@ def _gaps(rows: list[Sample]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
-def _batch(rows: list[_Row], schema: pa.Schema, words: Dictionaries) -> pa.RecordBatch:
+def batch_of(rows: list[_Row], schema: pa.Schema, words: Dictionaries) -> pa.RecordBatch:
     columns = []
     for field in schema:
         if field.type == _WORD:
@@ -103,12 +103,12 @@ def _batch(rows: list[_Row], schema: pa.Schema, words: Dictionaries) -> pa.Recor
 
 def samples_table(samples: Iterable[Sample]) -> pa.Table:
     """Samples as an Arrow table, for tests and exports."""
-    return pa.Table.from_batches([_batch(list(samples), SAMPLES_SCHEMA, Dictionaries())])
+    return pa.Table.from_batches([batch_of(list(samples), SAMPLES_SCHEMA, Dictionaries())])
 
 
 def readings_table(readings: Iterable[ReadingRow]) -> pa.Table:
     """Readings as an Arrow table, for tests and exports."""
-    return pa.Table.from_batches([_batch(list(readings), READINGS_SCHEMA, Dictionaries())])
+    return pa.Table.from_batches([batch_of(list(readings), READINGS_SCHEMA, Dictionaries())])
 
 
 class RowWriter(Generic[_Row]):
@@ -139,7 +139,7 @@ class RowWriter(Generic[_Row]):
     def flush(self) -> None:
         """Hand everything taken so far to the operating system. Raises JournalFull the first time there is no room."""
         if self._rows:
-            self._stream.write_batch(_batch(self._rows, self._schema, self._words))
+            self._stream.write_batch(batch_of(self._rows, self._schema, self._words))
             self._rows = []
         self._push()
 

@@ -28,7 +28,7 @@ Texts = npt.NDArray[np.object_]
 Integers = npt.NDArray[np.int64]
 
 
-def _texts(column: pa.ChunkedArray) -> Texts:
+def texts_of(column: pa.ChunkedArray) -> Texts:
     """A text column as an object array, one string object per distinct value."""
     codes, values = _codes(column)
     return values[codes]
@@ -95,7 +95,7 @@ class SampleTable:
         lengths = pc.list_value_length(gaps).to_numpy(zero_copy_only=False)
         answer = pc.fill_null(pc.cast(table["answer_ok"], pa.int8()), -1)
         columns: dict[str, Any] = {
-            **{name: _texts(table[name]) for name in ("load", "outcome", "why", "served_by", "degraded")},
+            **{name: texts_of(table[name]) for name in ("load", "outcome", "why", "served_by", "degraded")},
             **{
                 name: table[name].to_numpy().astype(np.int64, copy=False)
                 for name in ("request", "attempt", "status", "tokens")
