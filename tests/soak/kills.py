@@ -15,10 +15,11 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import redis
-from by_undo import ALL, BY_UNDO
+from by_undo import ALL, BY_UNDO, DISAGGREGATED
 from crew import STEPS, Harness, begin
 from drill import ROOT, SHORT, Drill, harm
 from harm import ask_unix
@@ -28,7 +29,7 @@ from chaos.inventory import Inventory, Target
 from chaos.journal.reader import read_journal
 from chaos.load.report import quantile
 from chaos.plan.plan import Plan, PlannedFault
-from chaos.spec.model import Experiment
+from chaos.spec.model import Experiment, Profile
 from chaos.wiring import planned, read_experiment
 
 ROUNDS = 100
@@ -63,8 +64,13 @@ ENTRIES = {f"answer:{number}": "text" for number in range(50)}
 @functools.cache
 def shorts() -> dict[str, Experiment]:
     """The short experiment of each kind in whose middle the harness is killed."""
-    found = (_experiment(name) for family in BY_UNDO.values() for name in family)
+    found = (_experiment(name) for family in _families() for name in family[1])
     return {experiment.faults[0].kind: experiment for experiment in found}
+
+
+def _families() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What an undo is, and the short experiments whose undo it is."""
+    return (*BY_UNDO.items(), *DISAGGREGATED.items())
 
 
 def _experiment(name: str) -> Experiment:
@@ -149,7 +155,8 @@ def _wrong(kill: dict[str, Any], harness: Harness) -> str | None:
 
 def menu_of(inventory: Inventory) -> Menu:
     """The kinds that can be had here, each on all targets that it may have."""
-    possible = [kind for kind, experiment in shorts().items() if _short_name(experiment) in ALL]
+    here = {*ALL, *chain.from_iterable(DISAGGREGATED.values())}
+    possible = [kind for kind in kinds_of(inventory.profile) if _short_name(shorts()[kind]) in here]
     menu = {kind: candidates(kind, inventory) for kind in possible}
     return {kind: faults for kind, faults in menu.items() if faults}
 
@@ -205,7 +212,12 @@ def _will_do(fault: PlannedFault, target: Target) -> bool:
 def _family(kind: str) -> str:
     """What its undo is."""
     name = _short_name(shorts()[kind])
-    return next(family for family, names in BY_UNDO.items() if name in names)
+    return next(family for family, names in _families() if name in names)
+
+
+def kinds_of(profile: str) -> tuple[str, ...]:
+    """Kinds whose short experiment is made for this stack."""
+    return tuple(kind for kind, experiment in shorts().items() if experiment.profile == profile)
 
 
 def _short_name(experiment: Experiment) -> str:
@@ -224,10 +236,10 @@ def _fill_cache(inventory: Inventory) -> None:
             client.mset(ENTRIES)
 
 
-def figures(rows: Sequence[Row]) -> list[Figure]:
+def figures(profile: str, rows: Sequence[Row]) -> list[Figure]:
     """How many kills each kind has, how soon all was whole, and which kinds were slowest in the median."""
     kills = [kill for row in rows for kill in row.get("kills", ())]
-    by_kind = {kind: [kill["whole_s"] for kill in kills if kind in kill["kinds"]] for kind in shorts()}
+    by_kind = {kind: [kill["whole_s"] for kill in kills if kind in kill["kinds"]] for kind in kinds_of(profile)}
     slowest = sorted(by_kind, key=lambda kind: -(quantile(by_kind[kind], 0.5) or 0.0))[:3]
     soon = [kill["whole_s"] for kill in kills]
     return [
@@ -240,10 +252,17 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
     ]
 
 
-KILLS = Matrix(
-    "kills",
-    f"SIGKILL at {ROUNDS} instants per kind of fault: nothing is left {WHOLE_WITHIN_S:.0f}s later, the evidence stays",
-    lambda: [Trial(f"round/{number:03}", number) for number in range(ROUNDS)],
-    killed,
-    figures,
-)
+def _matrix(name: str, profile: Profile) -> Matrix:
+    """The kills of one stack."""
+    return Matrix(
+        name,
+        f"SIGKILL at {ROUNDS} instants per kind of fault on {profile}: nothing is left {WHOLE_WITHIN_S:.0f}s later",
+        lambda: [Trial(f"round/{number:03}", number) for number in range(ROUNDS)],
+        killed,
+        functools.partial(figures, profile),
+        up=("--profile", profile),
+    )
+
+
+KILLS = _matrix("kills", "embedded")
+KILLS_DISAGGREGATED = _matrix("kills_pd", "embedded-pd")

@@ -72,7 +72,9 @@ def no_figures(rows: Sequence[Row]) -> list[Figure]:
 
 @dataclass(frozen=True)
 class Matrix:
-    """`trials` may depend on what is stored; the drill of `carry_out` has a stack that is up where `stack` says so."""
+    """`trials` may depend on what is stored; the drill of `carry_out` has a stack that is up where `stack` says so,
+    brought up with the words of `up`.
+    """
 
     name: str
     promise: str
@@ -80,6 +82,7 @@ class Matrix:
     carry_out: Callable[[Trial, Drill], Found]
     figures: Callable[[Sequence[Row]], list[Figure]] = no_figures
     stack: bool = True
+    up: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ def carry_on(
     with place() as drill:
         for number, trial in enumerate(missing, 1):
             if matrix.stack:
-                _ensure_whole(drill, say)
+                _ensure_whole(drill, say, matrix.up)
             row = {**_attempted(matrix, trial, drill), "commit": commit}
             ledger.append(row)
             said = "passed" if row["passed"] else f"FAILED: {row['why']}"
@@ -205,17 +208,17 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def _ensure_whole(drill: Drill, say: Say) -> None:
+def _ensure_whole(drill: Drill, say: Say, up: Sequence[str]) -> None:
     """A stack that the trial before has left broken is replaced, so that one failure stays one failure."""
     if not (drill.state / "stacks" / "bundled" / "inventory.json").exists():
-        bring_up(drill)
+        bring_up(drill, *up)
         return
     _, broken = until_whole(drill, WHOLE_WITHIN_S)
     if broken:
         say(f"the stack is replaced, it is broken: {broken}")
         drill.call("recover")
         drill.call("down")
-        bring_up(drill)
+        bring_up(drill, *up)
 
 
 def _end_leftovers(drill: Drill) -> list[str]:

@@ -26,7 +26,7 @@ from drill import ROOT
 from edges import ABORT
 from fidelity import FIDELITY
 from judging import CONTROL, WEAKNESSES, injection, missions
-from kills import KILLS
+from kills import KILLS, KILLS_DISAGGREGATED
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
 from packets import PACKETS
 from policies import POLICIES
@@ -38,7 +38,15 @@ from virtual import AMPLIFICATION, ROTATION
 def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
     quick = (AMPLIFICATION, ROTATION, POLICIES, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
-    long = (SIGNALS, KILLS, CONTROL, missions(folder / "runs"), injection(folder / "runs"), WEAKNESSES)
+    long = (
+        SIGNALS,
+        KILLS,
+        KILLS_DISAGGREGATED,
+        CONTROL,
+        missions(folder / "runs"),
+        injection(folder / "runs"),
+        WEAKNESSES,
+    )
     return (*quick, FIDELITY, PACKETS, ABORT, TOOLS, AGENT, CLONE, *long)
 
 

@@ -78,5 +78,5 @@ def test_a_kind_that_needs_the_whole_stack_is_a_crew_of_its_own(menu: Menu) -> N
 
 
 def _of(families: frozenset[str]) -> set[str]:
-    names = {name for family in families for name in BY_UNDO[family]}
+    names = {name for family in families for name in BY_UNDO.get(family, ())}
     return {kind for kind, experiment in shorts().items() if experiment.name.rpartition("/")[2] in names}

@@ -62,12 +62,13 @@ BY_UNDO: Mapping[str, tuple[str, ...]] = {
     "a tracer of processes": ("io_error", "io_delay"),
     "a changed page of a process's memory": ("clock_skew",),
 }
-_DISAGGREGATED = "it needs the profile embedded-pd, and the drill has the other stack up; its undo is that of"
+DISAGGREGATED: Mapping[str, tuple[str, ...]] = {
+    "a listener that is off": ("kv_transfer_refused",),
+    "a toxic on bytes": ("kv_transfer_slow", "kv_transfer_timeout"),
+    "a toxic on requests": ("kv_reference",),
+}
+"""Those that need the profile embedded-pd: of the soak alone, with that stack up."""
 EXCUSED: Mapping[str, str] = {
-    "kv_reference": f"{_DISAGGREGATED} the other toxics on requests",
-    "kv_transfer_refused": f"{_DISAGGREGATED} net_down",
-    "kv_transfer_slow": f"{_DISAGGREGATED} net_latency",
-    "kv_transfer_timeout": f"{_DISAGGREGATED} net_timeout",
     "stream_truncate_tool_call": "the bundled engines make no tool calls; its undo is that of the other stream faults",
 }
 """Kinds that cannot be injected on the bundled stack, and why."""
