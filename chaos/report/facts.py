@@ -9,10 +9,9 @@ import shlex
 from dataclasses import dataclass
 from pathlib import PurePath
 
-import numpy as np
-
 from chaos.journal.evidence import Evidence
 from chaos.report.events import Moment, whole_story
+from chaos.report.plain import plain
 from chaos.spec.model import Experiment
 from chaos.verdict.latency import ttft_s
 from chaos.verdict.outcome import FaultProof, Judged, Verdict
@@ -85,14 +84,24 @@ def _spans(window: Window, zero: float) -> str:
 
 
 def timeline(facts: Facts) -> tuple[Moment, ...]:
-    """What happened, in order: faults, the stack's own events, stops. A chatty stack is cut short, and the cut is
-    said.
+    """What happened, in order: faults, the stack's own events, stops, notes made under load. A chatty stack is cut
+    short, and the cut is said.
     """
-    moments = whole_story(facts.evidence.records)
+    moments = _with_notes(facts, whole_story(facts.evidence.records))
     left = len(moments) - _MOST_MOMENTS
     if left <= 0:
         return moments
     return (*moments[:_MOST_MOMENTS], Moment(moments[_MOST_MOMENTS].at, "run", f"{left} more in journal.jsonl"))
+
+
+def _with_notes(facts: Facts, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
+    """Notes from before the load say what was found there, not what happened; they stand at the top of a page."""
+    notes = [
+        Moment(record.t - facts.zero, "run", plain(f"note: {record.fields.get('text', '')}"))
+        for record in facts.evidence.of_kind("note")
+        if facts.times.load_start is not None and record.t >= facts.zero
+    ]
+    return tuple(sorted((*moments, *notes), key=lambda moment: -1.0 if moment.at is None else moment.at))
 
 
 def sentence(text: str) -> str:
@@ -192,11 +201,3 @@ def again(facts: Facts) -> str:
 def lateness_of(proof: FaultProof) -> str:
     """How late the inject was against the plan."""
     return say(proof.lateness_s, "duration")
-
-
-def arrivals_per_s(facts: Facts) -> tuple[int, ...]:
-    """Requests due in each second of the load."""
-    end = facts.times.load_end or facts.zero
-    due = facts.evidence.samples.finals.intended_s - facts.zero
-    counts, _ = np.histogram(due, bins=np.arange(0, max(1, int(end - facts.zero)) + 1))
-    return tuple(counts.tolist())

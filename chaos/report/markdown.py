@@ -27,6 +27,8 @@ from chaos.report.facts import (
     told,
 )
 from chaos.report.plain import plain
+from chaos.report.sparklines import SPARKLINES_NOTE, sparklines
+from chaos.report.timeline_svg import PICTURE_LABEL, TIMELINE_FILE
 
 _MARKUP = re.compile(r"[\\`|<>*\[\]]|(?<![a-zA-Z0-9])_|_(?![a-zA-Z0-9])")
 """Characters that could become markup; an underscore inside a word cannot."""
@@ -36,10 +38,11 @@ def to_markdown(facts: Facts) -> str:
     """The whole page."""
     parts = (
         _head(facts),
-        _findings(facts),
-        _felt(facts),
         _done(facts),
+        _felt(facts),
+        _picture(facts),
         _hypotheses(facts),
+        _findings(facts),
         _timeline(facts),
         _preconditions(facts),
         _again(facts),
@@ -102,6 +105,14 @@ def _felt(facts: Facts) -> str:
     return f"## What users felt\n\n{table(FELT_COLUMNS, felt(facts))}\n\n{TIMES_NOTE}"
 
 
+def _picture(facts: Facts) -> str:
+    """The picture for whoever can draw it, blocks for a terminal."""
+    lines = sparklines(facts)
+    if not lines:
+        return ""
+    return f"## The run\n\n![{cell(PICTURE_LABEL)}]({TIMELINE_FILE})\n\n```text\n{lines}\n```\n\n{SPARKLINES_NOTE}"
+
+
 def _done(facts: Facts) -> str:
     return f"## What was done to whom\n\n{table(done_columns(facts), done(facts))}"
 
@@ -109,6 +120,8 @@ def _done(facts: Facts) -> str:
 def _hypotheses(facts: Facts) -> str:
     rows = [(h.verdict, *hypothesis_row(h)) for h in facts.verdict.hypotheses]
     text = f"## Hypotheses\n\n{table(HYPOTHESIS_COLUMNS, rows)}\n\n{HYPOTHESIS_NOTE}"
+    rests = [f"- {cell(h.name)}: {cell('; '.join(h.records))}" for h in facts.verdict.hypotheses if h.records]
+    text += "\n\nEach rests on:\n\n" + "\n".join(rests) if rests else ""
     undecided = [f"- **{cell(h.name)}**: {cell(sentence(told(h)))}" for h in doubts(facts)]
     return text + ("\n\nUndecided:\n\n" + "\n".join(undecided) if undecided else "")
 

@@ -161,5 +161,5 @@ def test_all_pages_are_written_and_no_draft_is_left(tmp_path: Path) -> None:
     checked = experiment()
     before = {path.name for path in (tmp_path / "run").iterdir()}
     paths = write_reports(tmp_path / "run", checked, evidence, judge(checked, evidence))
-    expected = {"verdict.json", "report.md", "report.html", "junit.xml"}
+    expected = {"verdict.json", "timeline.svg", "report.md", "report.html", "junit.xml"}
     assert {path.name for path in paths} == expected == {p.name for p in (tmp_path / "run").iterdir()} - before
