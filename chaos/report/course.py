@@ -39,7 +39,7 @@ class Course:
     @property
     def due(self) -> Integers:
         """Requests due in each step."""
-        return np.sum(list(self.outcomes.values()), axis=0, dtype=np.int64)
+        return np.asarray(np.sum(list(self.outcomes.values()), axis=0), dtype=np.int64)
 
     @property
     def length_s(self) -> int:

@@ -24,7 +24,6 @@ from chaos.report.facts import (
     refuted,
     sentence,
     timeline,
-    told,
 )
 from chaos.report.plain import plain
 from chaos.report.sparklines import SPARKLINES_NOTE, sparklines
@@ -94,7 +93,7 @@ def _findings(facts: Facts) -> str:
     if not found:
         return ""
     owner, page = facts.experiment.owner, facts.experiment.runbook
-    lines = [f"- **{cell(h.name)}** does not hold: {cell(told(h))}" for h in found]
+    lines = [f"- **{cell(h.name)}** does not hold: {cell(h.why)}" for h in found]
     where = f" What to do meanwhile: `runbooks/{page}.md`." if page else ""
     return "## Findings\n\n" + "\n".join(lines) + f"\n\nFor {cell(owner)}.{where}"
 
@@ -122,7 +121,10 @@ def _hypotheses(facts: Facts) -> str:
     text = f"## Hypotheses\n\n{table(HYPOTHESIS_COLUMNS, rows)}\n\n{HYPOTHESIS_NOTE}"
     rests = [f"- {cell(h.name)}: {cell('; '.join(h.records))}" for h in facts.verdict.hypotheses if h.records]
     text += "\n\nEach rests on:\n\n" + "\n".join(rests) if rests else ""
-    undecided = [f"- **{cell(h.name)}**: {cell(sentence(told(h)))}" for h in doubts(facts)]
+    undecided = [
+        f"- **{cell(h.name)}**: {cell(h.why)}" + (f". To settle: {cell(h.to_settle)}." if h.to_settle else "")
+        for h in doubts(facts)
+    ]
     return text + ("\n\nUndecided:\n\n" + "\n".join(undecided) if undecided else "")
 
 
