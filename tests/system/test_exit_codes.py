@@ -21,7 +21,7 @@ FILES = [
     "samples.arrows",
     "readings.arrows",
 ]
-REPORTS = ["verdict.json", "report.md", "report.html", "junit.xml"]
+REPORTS = ["verdict.json", "timeline.svg", "report.md", "report.html", "junit.xml"]
 
 
 def test_0_upheld_and_the_run_directory_is_whole(drill: Drill) -> None:
