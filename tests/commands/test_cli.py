@@ -27,7 +27,7 @@ REWRITE = os.environ.get("BROWNOUT_REWRITE") == "1"
 COMMANDS = [command for names in cli._COMMANDS.values() for command in names]
 KINDS = [fault.kind for fault in FAULTS]
 SAYINGS = [
-    *(["--help"], *([command, "--help"] for command in COMMANDS)),
+    *(["--help"], *([command, "--help"] for command in COMMANDS), ["export", "otlp", "--help"]),
     *(["faults"], *(["faults", kind] for kind in KINDS)),
     ["probes"],
     *(["measures"], ["measures", "ttft"], ["measures", "metric"]),
