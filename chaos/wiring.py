@@ -70,11 +70,18 @@ def planned(experiment: Experiment, inventory: Inventory, seed: int) -> Plan | t
 
 
 def missing_needs(experiment: Experiment, has: Callable[[Need], bool]) -> tuple[PlanProblem, ...]:
-    """What the faults of an experiment cannot do without and this machine has not, each with how to get it."""
+    """What the faults and measures of an experiment cannot do without and this machine has not, each with how to get
+    it.
+    """
+    wanted = [(entry.fault.kind, f"faults.{i}", entry.fault.needs) for i, entry in enumerate(experiment.faults)]
+    wanted += [
+        (hypothesis.measure.name, f"hypotheses.{i}", getattr(hypothesis.measure, "needs", ()))
+        for i, hypothesis in enumerate(experiment.hypotheses)
+    ]
     return tuple(
-        PlanProblem("missing-need", f"`{entry.fault.kind}` needs {need}, which is not here", f"faults.{i}", need.how)
-        for i, entry in enumerate(experiment.faults)
-        for need in entry.fault.needs
+        PlanProblem("missing-need", f"`{name}` needs {need}, which is not here", path, need.how)
+        for name, path, needs in wanted
+        for need in needs
         if not has(need)
     )
 

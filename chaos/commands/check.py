@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Callable, Iterable
 
+from chaos.adapters.machine import has
 from chaos.commands.files import experiment_files, read_file
 from chaos.commands.front import Front
+from chaos.ports import Need
 from chaos.spec.model import Experiment
 from chaos.spec.render import render_full, render_github, render_lines, to_json
 from chaos.verdict.outcome import BAD_INPUT, UPHELD
@@ -30,7 +34,23 @@ def run(arguments: argparse.Namespace, front: Front) -> int:
         front.say_json({"version": 1, "files": len(read), "problems": to_json(problems)})
     elif problems:
         front.warn(_RENDER[arguments.format](problems).rstrip("\n"))
+    for note in unread((result for _, result in read if isinstance(result, Experiment)), has):
+        front.warn(note)
     if arguments.format == "full":
         bad = sum(not isinstance(result, Experiment) for _, result in read)
         front.say(f"{len(read)} checked, {bad} with problems" if bad else f"{len(read)} checked, no problems")
     return BAD_INPUT if problems else UPHELD
+
+
+def unread(experiments: Iterable[Experiment], here: Callable[[Need], bool]) -> tuple[str, ...]:
+    """What could not be checked on this machine, for want of what reads it: one line a need."""
+    wanted = Counter(
+        need
+        for experiment in experiments
+        for hypothesis in experiment.hypotheses
+        for need in getattr(hypothesis.measure, "needs", ())
+        if not here(need)
+    )
+    return tuple(
+        f"note: {count} hypotheses not checked: {need} is not here; {need.how}" for need, count in wanted.items()
+    )

@@ -24,6 +24,7 @@ from chaos.spec.layout import (
     described,
     fault_settings,
     guard_settings,
+    has_setting,
     home_of,
     hypothesis_settings,
     owns_bound,
@@ -283,11 +284,10 @@ class _Decoder:
         settings = hypothesis_settings(cls)
         if not owns_bound(cls) or not (foreign := [e for e in node.entries if e.key in _BOUND_KEYS]):
             return self.measured(node, cls, Hypothesis, settings, path)
+        way_out = f"bound it with `{OWN_BOUND}`" if has_setting(cls, OWN_BOUND) else "remove it: it means none at all"
         for entry in foreign:
             headline = f"`{cls.name}` takes no `{entry.key}`"
-            self.refuse_at(
-                entry.key_span, "foreign-bound", joined(path, entry.key), headline, f"bound it with `{OWN_BOUND}`"
-            )
+            self.refuse_at(entry.key_span, "foreign-bound", joined(path, entry.key), headline, way_out)
         rest = tuple(e for e in node.entries if e.key not in _BOUND_KEYS)
         self.keys(dataclasses.replace(node, entries=rest), settings, path)
         return REFUSED

@@ -61,6 +61,30 @@ class Span:
         return Span(self.source, self.line, self.column, other.end_line, other.end_column)
 
 
+def within(span: Span, text: str, at: int, length: int) -> Span:
+    """The stretch of a value's text inside the span of the value: plain, quoted, or in a block whose lines follow the
+    key that the span is of. The whole span where the text was written in another way (escapes, comments).
+    """
+    lines = span.source.lines
+    line, begin = span.line, span.column + lines[span.line - 1].startswith(("'", '"'), span.column - 1)
+    first_line, words = text.partition("\n")[0], text[at : at + length].partition("\n")[0]
+    if not lines[line - 1].startswith(first_line, begin - 1):
+        line, begin = line + 1, 0
+    while line <= len(lines):
+        begin = begin or len(lines[line - 1]) - len(lines[line - 1].lstrip()) + 1
+        room = len(lines[line - 1]) + 1 - begin
+        if at <= room:
+            return _if_it_says(words, line, begin + at, span)
+        at, line, begin = at - room - 1, line + 1, 0
+    return span
+
+
+def _if_it_says(words: str, line: int, column: int, otherwise: Span) -> Span:
+    end = column + max(1, len(words))
+    found = Span(otherwise.source, line, column, line, end)
+    return found if otherwise.source.lines[line - 1].startswith(words, column - 1) and words else otherwise
+
+
 @dataclass(frozen=True)
 class Related:
     """A second place that a problem is about, and what stands there."""

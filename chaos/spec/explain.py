@@ -81,7 +81,9 @@ _SHAPE: Mapping[str, Explanation] = {
     "unknown-version": Explanation("The format is at version 1. Another version may mean anything.", "version: 1"),
     "unknown-fault": Explanation("`brownout faults` lists every kind with its settings.", _FAULT),
     "unknown-measure": Explanation("`brownout measures` lists every measure with its settings and unit.", _SERVED),
-    "foreign-bound": Explanation("The measure is a time until something happens; its bound is `within`.", _EVENT),
+    "foreign-bound": Explanation(
+        "The measure has a bound of its own: `within` for a time, none at all for what must be absent.", _EVENT
+    ),
     "bad-override": Explanation(
         "An option names one place of the file and a value for it: --set windows.settled=20s.", _WINDOWS
     ),
@@ -136,6 +138,11 @@ _CLAIMS: Mapping[str, Explanation] = {
     "window-not-used": Explanation("The measure spans the whole run; a window would be ignored.", _EVENT),
     "measure-not-for-guards": Explanation("A guard decides while the run goes on, from the last few seconds.", _GUARD),
     "empty-window": Explanation("A window, less its grace, needs some length to look at.", _FAST),
+    "bad-query": Explanation(
+        "The query is tried on empty tables: one SELECT that gives one number (or two: hits, of how many), over the "
+        "tables of the evidence, and the same answer every time. `brownout measures sql` lists tables and columns.",
+        _SERVED,
+    ),
     "no-minimum-samples": Explanation(
         "With n requests, all of them good, the one-sided 95% Wilson interval of a share starts at n / (n + 2.706). "
         "Below the claimed share the run could only be inconclusive, however well it goes: 99% takes 268 requests.",

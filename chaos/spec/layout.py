@@ -31,7 +31,7 @@ from chaos.spec.model import (
 )
 from chaos.units import Duration, Ratio
 
-SHORTHANDS = ("event", "metric")
+SHORTHANDS = ("event", "order", "event_count", "absent", "metric", "sql")
 """Measures that may be named by their main setting alone: `event: breaker_opened` instead of `measure: event` and the
 same.
 """
@@ -105,8 +105,8 @@ def guard_settings(measure: type[Measure]) -> tuple[Setting, ...]:
 
 
 def owns_bound(measure: type[Measure]) -> bool:
-    """Whether the measure is bounded by its own setting."""
-    return any(s.key == OWN_BOUND for s in described(measure))
+    """Whether the measure is bounded by its own setting, or by what it means."""
+    return has_setting(measure, OWN_BOUND) or hasattr(measure, "carried_bound")
 
 
 def has_setting(measure: type[Measure], key: str) -> bool:

@@ -8,7 +8,7 @@ in from outside.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 from chaos.faults.fault import Fault
 from chaos.settings import setting
@@ -26,13 +26,40 @@ class Measure(Protocol):
     """One way to boil a window of evidence down to a number; its fields are its settings, like a fault's.
 
     `chaos.verdict.measures` holds them. `needs_window` is False for those that span the whole run (recovery_time,
-    event).
+    event); one of these that looks at a window where it is given one says so with `may_have_window`.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     unit: ClassVar[Unit]
     needs_window: ClassVar[bool]
+
+
+def takes_window(measure: Any) -> bool:
+    """Whether a measure looks at a window, always or when it is given one."""
+    return bool(measure.needs_window or getattr(measure, "may_have_window", False))
+
+
+@dataclass(frozen=True)
+class Misreading:
+    """What is wrong with a setting in a language of its own (a query): `at` and `length` are the stretch of the text of
+    `key` that is at fault, in characters.
+    """
+
+    key: str
+    headline: str
+    help: str | None
+    at: int = 0
+    length: int = 1
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A measure with such a setting, which it can read without any evidence."""
+
+    def misread(self) -> Misreading | None:
+        """What is wrong; None when nothing is, or when nobody here can tell."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from chaos.spec.diagnostic import Diagnostic
+from chaos.spec.diagnostic import Diagnostic, within
 from chaos.spec.draft import Draft, Placed
 from chaos.spec.layout import has_setting, owns_bound
-from chaos.spec.model import Hypothesis, Surge, Windows
+from chaos.spec.model import Hypothesis, Readable, Surge, Windows, takes_window
 from chaos.spec.wording import shown
 from chaos.units import Duration, Rate, Ratio
 
@@ -77,7 +77,7 @@ def window_not_used(draft: Draft) -> Iterator[Diagnostic]:
     for hypothesis in draft.hypotheses:
         h = hypothesis.value
         key = "window" if h.window is not None else "grace" if h.grace else None
-        if key and not h.measure.needs_window:
+        if key and not takes_window(h.measure):
             headline = f"measure `{h.measure.name}` spans the whole run"
             yield draft.problem("window-not-used", hypothesis.at(key), headline, help_text=f"remove `{key}`")
 
@@ -94,7 +94,7 @@ def empty_window(draft: Draft) -> Iterator[Diagnostic]:
     """A claim looks at more than an instant, grace included."""
     for hypothesis in draft.hypotheses:
         length, grace = _window_s(draft, hypothesis.value.window), hypothesis.value.grace
-        if length is None or not hypothesis.value.measure.needs_window:
+        if length is None or not takes_window(hypothesis.value.measure):
             continue
         if length <= grace and (length > 0 or hypothesis.value.window in Windows.__dataclass_fields__):
             yield draft.problem(
@@ -118,6 +118,17 @@ def no_minimum_samples(draft: Draft) -> Iterator[Diagnostic]:
                 continue
             if seen[0] / (seen[0] + _Z2) < _strictness(key, bound):
                 yield _too_few(draft, hypothesis, key, *seen)
+
+
+def bad_query(draft: Draft) -> Iterator[Diagnostic]:
+    """A query is read where it is written, not in the middle of a verdict."""
+    for hypothesis in draft.hypotheses:
+        measure = hypothesis.value.measure
+        wrong = measure.misread() if isinstance(measure, Readable) else None
+        if wrong is not None:
+            place = hypothesis.at(wrong.key)
+            span = within(draft.places.at(place), str(getattr(measure, wrong.key)), wrong.at, wrong.length)
+            yield Diagnostic("bad-query", wrong.headline, span, place, wrong.help)
 
 
 def _strictness(key: str, bound: float) -> float:
@@ -204,4 +215,5 @@ CLAIM_RULES = (
     measure_not_for_guards,
     empty_window,
     no_minimum_samples,
+    bad_query,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from chaos.journal.evidence import Evidence
 from chaos.journal.record import OUTCOMES
-from chaos.spec.model import Experiment, Hypothesis
+from chaos.spec.model import Experiment, Hypothesis, takes_window
 from chaos.verdict.measures.measure import CarriesBound, Estimator
 from chaos.verdict.outcome import (
     CODE_OF_ENDING,
@@ -115,7 +115,7 @@ def _estimate(hypothesis: Hypothesis, evidence: Evidence, times: RunTimes, bound
     measure = hypothesis.measure
     if not isinstance(measure, Estimator):
         return Estimate(None, missing=f"{measure.name} cannot be estimated")
-    if not measure.needs_window:
+    if not takes_window(measure) or (hypothesis.window is None and not measure.needs_window):
         return measure.estimate(View(evidence, times, None, bound))
     window = times.windows.get(hypothesis.window or "")
     if window is None:

@@ -30,7 +30,12 @@ SAYINGS = [
     *(["--help"], *([command, "--help"] for command in COMMANDS), ["export", "otlp", "--help"]),
     *(["faults"], *(["faults", kind] for kind in KINDS)),
     ["probes"],
-    *(["measures"], ["measures", "ttft"], ["measures", "metric"]),
+    *(
+        ["measures"],
+        ["measures", "ttft"],
+        ["measures", "metric"],
+        *(["measures", name] for name in ("order", "event_count", "absent", "sql")),
+    ),
     ["weaknesses"],
     *(["explain", "unknown-fault"], ["explain", "cannot-fail"]),
 ]

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from chaos.settings import setting
 from chaos.spec.catalog import Catalog
-from chaos.spec.model import Unit
+from chaos.spec.model import Misreading, Unit
 from chaos.units import Duration, Ratio, Size
 
 
@@ -147,8 +147,23 @@ class Metric:
             raise ValueError(f"`{self.metric}` is no series such as name{{label=value}}")
 
 
+@dataclass(frozen=True)
+class Sql:
+    name: ClassVar[str] = "sql"
+    summary: ClassVar[str] = "A number that a query gives; this one knows no word `nope`."
+    unit: ClassVar[Unit] = "factor"
+    needs_window: ClassVar[bool] = False
+    may_have_window: ClassVar[bool] = True
+
+    sql: str = setting("the query")
+
+    def misread(self):
+        at = self.sql.find("nope")
+        return None if at < 0 else Misreading("sql", "there is no `nope`", "did you mean `hope`?", at, 4)
+
+
 FAULTS = (Noop, ProcessKill, NetLatency, StreamCut)
-MEASURES = (SuccessRatio, Ttft, RetryAmplification, RequestsRunning, RecoveryTime, Event, Metric)
+MEASURES = (SuccessRatio, Ttft, RetryAmplification, RequestsRunning, RecoveryTime, Event, Metric, Sql)
 
 CATALOG = Catalog(
     faults=FAULTS,

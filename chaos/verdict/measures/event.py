@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaos.journal.record import Record
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.units import Duration
-from chaos.verdict.events import happened_at, polled_until
+from chaos.verdict.events import About, happened_at, polled_until
 from chaos.verdict.naming import journal_line
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import Bound, View
@@ -43,33 +42,19 @@ class Event:
         if anchor is None:
             return Estimate(None, missing=f"{self.of} never came")
         since, zero = anchor
-        found = [r for r in view.evidence.of_kind("event") if self._matches(r) and happened_at(r) >= since]
+        about = About(self.dependency, self.replica, self.reason)
+        found = about.found(view.evidence, self.event, lambda t: t >= since)
         if found:
-            first = min(found, key=happened_at)
-            delay = max(0.0, happened_at(first) - zero)
-            detail = f"{self._words()} after {self.of}"
-            return Estimate(delay, (delay, delay), len(found), detail=detail, records=(journal_line(first),))
+            delay = max(0.0, happened_at(found[0]) - zero)
+            detail = f"{about.words(self.event)} after {self.of}"
+            return Estimate(delay, (delay, delay), len(found), detail=detail, records=(journal_line(found[0]),))
         heard = polled_until(view.evidence)
         if heard is None or heard <= zero:
             return Estimate(None, missing=f"nobody listened to the stack's events after {self.of}")
         observed = heard - zero
         wait = f"listen longer than {self.within} after {self.of}: a longer recovery window"
-        return Estimate(
-            None, (observed, math.inf), 0, detail=f"no {self._words()} within {observed:.1f}s", to_settle=wait
-        )
-
-    def _matches(self, record: Record) -> bool:
-        told = record.fields
-        return (
-            told.get("name") == self.event
-            and self.dependency in (None, told.get("dependency"))
-            and self.replica in (None, told.get("replica"))
-            and self.reason in (None, told.get("reason"))
-        )
-
-    def _words(self) -> str:
-        who = ", ".join(part for part in (self.dependency, self.replica, self.reason) if part)
-        return f"{self.event} ({who})" if who else self.event
+        none = f"no {about.words(self.event)} within {observed:.1f}s"
+        return Estimate(None, (observed, math.inf), 0, detail=none, to_settle=wait)
 
 
 def anchor_of(of: str, times: RunTimes) -> tuple[float, float] | None:
