@@ -52,5 +52,6 @@ def unread(experiments: Iterable[Experiment], here: Callable[[Need], bool]) -> t
         if not here(need)
     )
     return tuple(
-        f"note: {count} hypotheses not checked: {need} is not here; {need.how}" for need, count in wanted.items()
+        f"note: {count} hypothes{'is' if count == 1 else 'es'} not checked: {need} is not here; {need.how}"
+        for need, count in wanted.items()
     )

@@ -4,10 +4,11 @@
     requests  the final attempt of each request
     readings  one row a value of a series: t, target, series, value
     events    what the stack itself told: t, journal (its line), name, source, dependency, replica, reason, fields
+    spans     every hop's own record of a call, as in spans.arrows; empty where the stack keeps none
     faults    name, kind, injected_s, reverted_s, confirmed, gone
     windows   name, start_s, end_s: one row a span
 
-Seen through a window, the first four hold what falls into it: samples and requests by when they were due. Times are
+Seen through a window, the first five hold what falls into it: samples and requests by when they were due. Times are
 seconds since the run began.
 """
 
@@ -49,6 +50,14 @@ _ATTEMPT = [
     ("leaked", _TEXT),
 ]
 _WORDS = ("name", "source", "dependency", "replica", "reason")
+_CALL = ("trace_id", "span_id", "parent_id", "service", "kind", "name", "peer", "outcome")
+_CALL_NUMBERS = [
+    ("start_s", _NUMBER),
+    ("end_s", _NUMBER),
+    ("attempt", _COUNT),
+    ("prompt_tokens", _COUNT),
+    ("output_tokens", _COUNT),
+]
 _FAULT = [("name", _TEXT), ("kind", _TEXT), ("injected_s", _NUMBER), ("reverted_s", _NUMBER)]
 
 SCHEMAS: Mapping[str, pa.Schema] = {
@@ -56,6 +65,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "requests": pa.schema(_ATTEMPT),
     "readings": pa.schema([("t", _NUMBER), ("target", _TEXT), ("series", _TEXT), ("value", _NUMBER)]),
     "events": pa.schema([("t", _NUMBER), ("journal", _COUNT), *((key, _TEXT) for key in (*_WORDS, "fields"))]),
+    "spans": pa.schema([*((key, _TEXT) for key in _CALL), *_CALL_NUMBERS]),
     "faults": pa.schema([*_FAULT, ("confirmed", _YES), ("gone", _YES)]),
     "windows": pa.schema([("name", _TEXT), ("start_s", _NUMBER), ("end_s", _NUMBER)]),
 }
@@ -135,6 +145,21 @@ def _inside(view: View, t: float) -> bool:
     return view.window is None or bool(view.window.holds(np.array([t]))[0])
 
 
+def _spans(view: View) -> pa.Table:
+    spans = view.evidence.spans
+    rows = np.ones(len(spans), dtype=np.bool_) if view.window is None else view.window.holds(spans.start_s)
+    kept, unknown = pa.array(rows), {"prompt_tokens", "output_tokens"}
+    columns = []
+    for field in SCHEMAS["spans"]:
+        column = getattr(spans, field.name)
+        if isinstance(column, pa.ChunkedArray):
+            columns.append(column.filter(kept).combine_chunks())
+        else:
+            hidden = column[rows] < 0 if field.name in unknown else None
+            columns.append(pa.array(column[rows], field.type, mask=hidden))
+    return pa.Table.from_arrays(columns, schema=SCHEMAS["spans"])
+
+
 def _faults(view: View) -> pa.Table:
     def seen(kind: str, fault: str) -> bool:
         return any(r.fields.get("fault") == fault and r.fields.get("seen") for r in view.evidence.of_kind(kind))
@@ -169,6 +194,7 @@ _MAKE: Mapping[str, Callable[[View], pa.Table]] = {
     "requests": _requests,
     "readings": _readings,
     "events": _events,
+    "spans": _spans,
     "faults": _faults,
     "windows": _windows,
 }

@@ -34,7 +34,7 @@ class Sql:
     may_have_window: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (DUCKDB,)
     notes: ClassVar[tuple[str, ...]] = (
-        "with `window`, samples, requests, readings and events hold what falls into it; without, the whole run",
+        "with `window`, samples, requests, readings, events and spans hold what falls into it; without, the whole run",
         *(f"{table}: {', '.join(schema.names)}" for table, schema in SCHEMAS.items()),
     )
 
@@ -72,7 +72,9 @@ def _silent(tables: Mapping[str, Any], view: View) -> str | None:
     if "events" in tables:
         span = (view.window.start, view.window.end) if view.window else (0.0, view.times.load_end or 0.0)
         return unheard(view.evidence, *span)
-    bare = [name for name in ("samples", "requests", "readings") if name in tables and not tables[name].num_rows]
+    bare = [
+        name for name in ("samples", "requests", "readings", "spans") if name in tables and not tables[name].num_rows
+    ]
     return f"there are no {bare[0]} to ask" if bare else None
 
 

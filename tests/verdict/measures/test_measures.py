@@ -348,6 +348,7 @@ def test_an_engine_that_fell_silent_may_hide_requests() -> None:
 
 
 TOOLS = ("side_effects", "audit_gaps", "unauthorised_calls")
+CLAIMS = ("order", "event_count", "absent", "sql")
 
 
 def test_the_catalog_is_whole_and_described() -> None:
@@ -359,6 +360,7 @@ def test_the_catalog_is_whole_and_described() -> None:
         "output_length",
         "shed_latency",
         "cross_talk",
+        *CLAIMS,
         *TOOLS,
     }
     assert set(names.split()) | more == set(by_name())

@@ -7,19 +7,20 @@ from dataclasses import replace
 import pytest
 
 from chaos.journal.evidence import Evidence
+from chaos.journal.record import Span
 from chaos.verdict import sql
 from chaos.verdict.measures.sql import Sql
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import Bound, View
 from chaos.verdict.windows import times_of
-from tests.verdict.story import STORM, Story, experiment
+from tests.verdict.story import INJECT, STORM, Story, experiment
 
 pytest.importorskip("duckdb", reason="pip install 'brownout[sql]'")
 STORMY = Story(hurt=STORM, scar_s=0.0)
+EVIDENCE = STORMY.evidence()
 
 
-def ask(query: str, story: Story | Evidence = STORMY, window: str | None = None, **bound: float) -> Estimate:
-    evidence = story if isinstance(story, Evidence) else story.evidence()
+def ask(query: str, evidence: Evidence = EVIDENCE, window: str | None = None, **bound: float) -> Estimate:
     times = times_of(experiment(), evidence)
     return Sql(query).estimate(View(evidence, times, times.windows[window] if window else None, Bound(**bound)))
 
@@ -67,6 +68,13 @@ def test_every_table_answers(query: str, value: float) -> None:
     assert value == ask(query).value
 
 
+def test_spans_are_a_table_where_the_stack_keeps_them() -> None:
+    call = Span("t" * 32, "a" * 16, "", "gateway", "callee", "chat", "", INJECT, INJECT + 1, "ok", 1, None, 7)
+    evidence = replace(EVIDENCE, spans=Evidence.build(spans=[call]).spans)
+    assert 7.0 == ask("select sum(output_tokens) from spans where prompt_tokens is null", evidence, "outage").value
+    assert "there are no spans to ask" == ask("select count(*) from spans").missing
+
+
 def test_no_row_several_rows_and_null_say_nothing() -> None:
     assert "the query gave no row" == ask("select status from requests where status = 418").missing
     assert "the query gave several rows" == ask("select status from requests").missing
@@ -75,7 +83,7 @@ def test_no_row_several_rows_and_null_say_nothing() -> None:
 
 
 def test_counting_nothing_where_nobody_looked_proves_nothing() -> None:
-    deaf = replace(STORMY.evidence(), readings=Evidence.build().readings)
+    deaf = replace(EVIDENCE, readings=Evidence.build().readings)
     assert "there are no readings to ask" == ask("select count(*) from readings", deaf).missing
     assert "nobody listened to the stack's events" == ask("select count(*) from events", deaf).missing
     assert "there are no requests to ask" == ask("select count(*) from requests", Evidence.build()).missing
