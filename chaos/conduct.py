@@ -23,9 +23,10 @@ from chaos.faults.catalog import by_kind
 from chaos.faults.fault import Undo
 from chaos.inventory import Inventory
 from chaos.journal.live import LiveWindow
-from chaos.journal.record import JOURNAL_VERSION, ReadingRow, Sample
+from chaos.journal.record import JOURNAL_VERSION, ReadingRow, Sample, Span
 from chaos.journal.recorder import Recorder
 from chaos.journal.samples import RowWriter, reading_writer, sample_writer
+from chaos.journal.spans import span_writer
 from chaos.load.prompts import load_prompts, prompts_dirs
 from chaos.load.schedule import LoadPlan, plan_load
 from chaos.paths import project_root
@@ -130,6 +131,7 @@ class _Evidence:
     journal: _ToldJournal
     samples: RowWriter[Sample]
     readings: RowWriter[ReadingRow]
+    spans: RowWriter[Span]
     live: LiveWindow
     origin: float
 
@@ -139,7 +141,7 @@ class _Evidence:
         self.journal.tell("sample", {"sample": sample})
 
     def seal(self) -> None:
-        self.journal.recorder.seal(samples=self.samples.count, readings=self.readings.count)
+        self.journal.recorder.seal(samples=self.samples.count, readings=self.readings.count, spans=self.spans.count)
 
 
 @dataclass(frozen=True)
@@ -180,19 +182,20 @@ class _Run:
 
     @contextlib.asynccontextmanager
     async def _evidence(self) -> AsyncIterator[_Evidence]:
-        """Open all three files; on the way out write what waits and seal. Raises OSError only from opening."""
+        """Open all files; on the way out write what waits and seal. Raises OSError only from opening."""
         clock, origin = self.setting.host.clock, self.setting.host.clock.now()
         journal = _ToldJournal(Recorder(self.folder, clock, origin), self.tell)
         samples, readings = sample_writer(self.folder), reading_writer(self.folder)
-        keeping = asyncio.create_task(keep_flushed(clock, (samples.flush, readings.flush)))
+        spans = span_writer(self.folder)
+        keeping = asyncio.create_task(keep_flushed(clock, (samples.flush, readings.flush, spans.flush)))
         keeping.add_done_callback(self._lost)
-        evidence = _Evidence(journal, samples, readings, LiveWindow(), origin)
+        evidence = _Evidence(journal, samples, readings, spans, LiveWindow(), origin)
         try:
             yield evidence
         finally:
             keeping.cancel()
             # A full disk has ended the run as failed already; what is missing shows as an unsealed journal.
-            for close in (samples.close, readings.close, evidence.seal, journal.recorder.close):
+            for close in (samples.close, readings.close, spans.close, evidence.seal, journal.recorder.close):
                 with contextlib.suppress(OSError):
                     close()
 
@@ -227,7 +230,9 @@ class _Run:
             journal=journal,
             keeper=FaultKeeper(host, journal, lease_store(self.setting.state), self._new_lease),
             traffic=DrivenLoad(loads, front_door, host.clock, evidence.sample, origin),
-            watch=ProbeWatch(host, journal, new_probes(), inventory.targets, evidence.readings.append, origin),
+            watch=ProbeWatch(
+                host, journal, new_probes(), inventory.targets, evidence.readings.append, origin, evidence.spans.append
+            ),
             stop=self.stop,
             origin=origin,
             gate=lambda: users_are_served(loads, front_door, host.clock),

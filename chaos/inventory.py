@@ -42,7 +42,7 @@ class Target:
     `edges` are the ways of its callers, where each role has one of its own (then `via` is the first's), and `calls`
     those by which it calls others.
     `wire` is what it speaks ("http", "postgres" or "redis"). `model` is what an engine or an embedder serves. `events`
-    is the URL of its structured events, if any.
+    and `spans` are the URLs of its structured events and of its records of calls, if any.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Target:
     via: str | None = None
     metrics: str | None = None
     events: str | None = None
+    spans: str | None = None
     wire: str = "http"
     model: str | None = None
     handles: Mapping[str, Any] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class Target:
             via=record.get("via"),
             metrics=record.get("metrics"),
             events=record.get("events"),
+            spans=record.get("spans"),
             wire=wire,
             model=record.get("model"),
             handles=dict(record.get("handles", {})),
@@ -95,6 +97,7 @@ class Target:
             "edges": [{"from": edge.caller, "via": edge.via, "proxy": edge.proxy} for edge in self.edges],
             "metrics": self.metrics,
             "events": self.events,
+            "spans": self.spans,
             "wire": self.wire,
             "model": self.model,
             "handles": dict(self.handles),

@@ -10,9 +10,11 @@ from typing import Any
 
 from target_stack.config import TargetSpec, Topology, device_of
 from target_stack.edges import Edge
+from target_stack.spans import ROUTE as SPANS
 from target_stack.storage_check import ROUTE as STORAGE_CHECK
 
 _WITH_EVENTS = ("gateway", "device", "agent")
+_WITH_SPANS = ("gateway", "engine", "embedder", "tools")  # components
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def _target_record(
         "edges": [{"from": edge.caller, "via": via, "proxy": edge.name} for edge, via in view.edges],
         "metrics": f"{http}/metrics" if http else None,
         "events": f"{http}/debug/events" if view.spec.role in _WITH_EVENTS else None,
+        "spans": f"{http}{SPANS}" if view.spec.component in _WITH_SPANS else None,
         "wire": view.spec.wire,
         "state": view.state,
         "holds": list(view.holds),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from chaos.probes.call_spans import CallSpans
 from chaos.probes.gpu import Gpu
 from chaos.probes.http_health import HttpHealth
 from chaos.probes.metrics_text import MetricsText
@@ -13,7 +14,7 @@ from chaos.probes.process_state import ProcessState
 from chaos.probes.stack_events import StackEvents
 from chaos.probes.tool_records import ToolRecords
 
-PROBES: tuple[type[Probe], ...] = (Gpu, HttpHealth, MetricsText, ProcessState, StackEvents, ToolRecords)
+PROBES: tuple[type[Probe], ...] = (CallSpans, Gpu, HttpHealth, MetricsText, ProcessState, StackEvents, ToolRecords)
 
 by_kind: Mapping[str, type[Probe]] = MappingProxyType({probe.kind: probe for probe in PROBES})
 

@@ -14,13 +14,15 @@ from chaos.ports import Host
 class Reading:
     """One observation of one target.
 
-    `values` maps a series (`name{label="x"}`) to its number; `error` says why there are none.
+    `values` maps a series (`name{label="x"}`) to its number; `error` says why there are none. `spans` are records of
+    calls, with the columns of `chaos.journal.record.Span` but `start` and `end` in CLOCK_MONOTONIC seconds.
     """
 
     probe: str
     target: str
     values: Mapping[str, float] = field(default_factory=dict)
     events: tuple[Mapping[str, Any], ...] = ()
+    spans: tuple[Mapping[str, Any], ...] = ()
     error: str | None = None
 
 

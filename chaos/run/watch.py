@@ -1,25 +1,28 @@
 """The probes of a run: each asked at its own pace, every answer and every first failure written down.
 
-Readings go to their columnar file; events that the stack tells about itself go to the journal with the stack's time.
+Readings and spans go to their columnar files; events that the stack tells about itself go to the journal with the
+stack's time.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from chaos.inventory import Target
-from chaos.journal.record import ReadingRow
+from chaos.journal.record import ReadingRow, Span
 from chaos.ports import Host
 from chaos.probes.probe import Probe, Reading
 from chaos.run.keeper import Journal
 
+_SPAN = tuple(each.name for each in fields(Span) if each.name not in ("start_s", "end_s"))
+
 
 @dataclass
 class ProbeWatch:
-    """Observes all targets with all probes that apply. `sink` takes reading rows."""
+    """Observes all targets with all probes that apply. `sink` takes reading rows, `spans` records of calls."""
 
     host: Host
     journal: Journal
@@ -27,6 +30,7 @@ class ProbeWatch:
     targets: tuple[Target, ...]
     sink: Callable[[ReadingRow], None]
     origin: float
+    spans: Callable[[Span], None] = lambda _: None
     _failing: set[tuple[str, str]] = field(default_factory=set)
 
     async def run(self, until: asyncio.Event) -> None:
@@ -59,6 +63,8 @@ class ProbeWatch:
         t = self.host.clock.now() - self.origin
         for series, value in reading.values.items():
             self.sink(ReadingRow(t, reading.target, series, value))
+        for span in reading.spans:
+            self.spans(_span(span, self.origin))
         for event in reading.events:
             self._tell(reading.target, event)
         where = (reading.probe, reading.target)
@@ -73,3 +79,8 @@ class ProbeWatch:
         at = float(told.pop("mono", self.host.clock.now())) - self.origin
         told.pop("seq", None)
         self.journal.record("event", **{**told, "source": source, "at": at})
+
+
+def _span(told: Mapping[str, Any], origin: float) -> Span:
+    times = {"start_s": told["start"] - origin, "end_s": told["end"] - origin}
+    return Span(**times, **{name: told[name] for name in _SPAN})

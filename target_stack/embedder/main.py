@@ -7,6 +7,7 @@ embedded something.
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -17,6 +18,8 @@ from target_stack.embedder.api import BadRequest, parse, reply
 from target_stack.embedder.embedding import Embedder, load
 from target_stack.embedder.worker import Worker
 from target_stack.service_metrics import RequestMetrics
+from target_stack.spans import ROUTE as SPANS
+from target_stack.spans import SpanRing, serving
 from target_stack.web_service import serve_until_term
 
 
@@ -33,10 +36,14 @@ async def _answer(text: str, worker: Worker, model: str) -> tuple[int, dict[str,
 def make_app(embedder: Embedder) -> web.Application:
     """The application; needs no socket."""
     worker, metrics = Worker(embedder), RequestMetrics("embedder")
+    spans = SpanRing(time.monotonic, secrets.randbits(63))
 
     async def embeddings(request: web.Request) -> web.Response:
         started = time.monotonic()
-        status, body = await _answer(await request.text(), worker, embedder.name)
+        with serving(spans, request.headers, "embeddings") as span:
+            status, body = await _answer(await request.text(), worker, embedder.name)
+            span.prompt_tokens = body.get("usage", {}).get("prompt_tokens")
+            span.outcome = "ok" if status == 200 else f"status_{status}"
         metrics.observe("embeddings", status, time.monotonic() - started)
         return web.json_response(body, status=status)
 
@@ -46,13 +53,24 @@ def make_app(embedder: Embedder) -> web.Application:
     async def exposition(_: web.Request) -> web.Response:
         return web.Response(text=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
+    async def spans_page(request: web.Request) -> web.Response:
+        status, page = spans.page(request.query.get("after"))
+        return web.Response(text=page, status=status, content_type="application/json")
+
     async def thread(_: web.Application) -> AsyncIterator[None]:
         yield
         worker.close()
 
     app = web.Application()
     app.cleanup_ctx.append(thread)
-    app.add_routes([web.post("/v1/embeddings", embeddings), web.get("/ping", ping), web.get("/metrics", exposition)])
+    app.add_routes(
+        [
+            web.post("/v1/embeddings", embeddings),
+            web.get("/ping", ping),
+            web.get("/metrics", exposition),
+            web.get(SPANS, spans_page),
+        ]
+    )
     return app
 
 

@@ -20,6 +20,8 @@ from target_stack.engine.link import CoreLink, Reply
 from target_stack.engine.metrics import Metrics
 from target_stack.engine.requests import Call
 from target_stack.engine.text import Tokenizer, UnknownTokenError
+from target_stack.spans import ROUTE as SPANS
+from target_stack.spans import Serving, SpanRing, serving
 
 _SCRAPE_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_BODY_BYTES = 16 << 20
@@ -44,6 +46,7 @@ class Api:
         self._luck = Luck(config.seed, config.adapters)
         self._permission = uuid.uuid4().hex[:16]
         self._calls = 0
+        self._spans = SpanRing(time.monotonic, secrets.randbits(63))
         self.idle = asyncio.Event()
         self.idle.set()
         self.draining = False
@@ -60,6 +63,7 @@ class Api:
         app.router.add_get("/load", self._load)
         app.router.add_get("/metrics", self._scrape)
         app.router.add_get("/metrics/", self._scrape)
+        app.router.add_get(SPANS, self._spans_page)
         app.router.add_get("/v1/models", self._models)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/completions", self._completions)
@@ -78,6 +82,10 @@ class Api:
         families = (*runtime_families(), *self._metrics.families, *self._http.families)
         lines = [line for family in families for line in family.lines()]
         return web.Response(body="\n".join([*lines, ""]).encode(), headers={"Content-Type": _SCRAPE_TYPE})
+
+    async def _spans_page(self, request: web.Request) -> web.Response:
+        status, page = self._spans.page(request.query.get("after"))
+        return _json_bytes(page.encode(), status)
 
     async def _models(self, _request: web.Request) -> web.Response:
         config = self._config
@@ -120,7 +128,14 @@ class Api:
     async def _answer(
         self, request: web.Request, call: Call, head: replies.Head, dialect: replies.Dialect
     ) -> web.StreamResponse:
-        """Generate. Whatever ends this coroutine early, most of all the client's leaving, ends the work in the core."""
+        """Generate, and write down what it took."""
+        with serving(self._spans, request.headers, "completions") as span:
+            return await self._generate(request, call, head, dialect, span)
+
+    async def _generate(
+        self, request: web.Request, call: Call, head: replies.Head, dialect: replies.Dialect, span: Serving
+    ) -> web.StreamResponse:
+        """Whatever ends this coroutine early, most of all the client's leaving, ends the work in the core."""
         if self.draining:
             raise errors.shutting_down()
         if self._luck.fails(call.model):
@@ -139,6 +154,8 @@ class Api:
             whole.headers.update(self._metrics.load_report(request.headers.get("endpoint-load-metrics-format", "")))
             return whole
         finally:
+            span.prompt_tokens, span.output_tokens = reply.prefilled_tokens, reply.generated_tokens
+            span.outcome = reply.outcome
             self._link.abort(reply)
             self._calls -= 1
             if not self._calls:

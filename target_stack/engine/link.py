@@ -43,6 +43,7 @@ class Reply:
         self.request_id = request_id
         self.arrived = arrived
         self.generated_tokens = 0
+        self.prefilled_tokens = 0  # of the prompts of all choices that have a first token
         self.kv: Mapping[str, Any] | None = None  # by which a peer may fetch the prompt
         self.ids: list[str] = []
         self._open = len(call.prompts) * call.n
@@ -69,6 +70,11 @@ class Reply:
                 return
             if self._failure:
                 raise self._failure
+
+    @property
+    def outcome(self) -> str:
+        """`error` for what the core could not make, else nothing: who serves it sees how it ends."""
+        return "error" if self._failure else ""
 
     @property
     def done(self) -> bool:
@@ -222,6 +228,7 @@ class CoreLink(asyncio.Protocol):
             metrics.gap_s.observe(now - running.last_at)
         else:
             running.timing, running.first_at = first, now
+            running.reply.prefilled_tokens += running.prompt_tokens
             metrics.first_token_s.observe(now - running.reply.arrived)
             metrics.prefilled(running.prompt_tokens, int(first["cached"]), int(first.get("external", 0)))
         running.last_at = now

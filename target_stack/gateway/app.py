@@ -34,6 +34,7 @@ from target_stack.gateway.sse import DONE
 from target_stack.gateway.trace import trace_of
 from target_stack.gateway.watching import watched
 from target_stack.gateway.wiring import Gateway
+from target_stack.spans import ROUTE as SPANS
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 GATEWAY = web.AppKey("gateway", Gateway)
@@ -60,6 +61,7 @@ def make_app(gateway: Gateway) -> web.Application:
             web.get("/ping", _ping),
             web.get("/metrics", _metrics),
             web.get("/debug/events", _events),
+            web.get(SPANS, _spans),
         ]
     )
     return app
@@ -195,7 +197,7 @@ async def _embeddings(request: web.Request) -> web.StreamResponse:
     if gateway.embedder is None:
         raise unavailable("embedder", "not_configured", status=501)
     dependency, http = gateway.embedder
-    ask = gateway.repeater.call(dependency, call, lambda: http.post("/v1/embeddings", body, call), idempotent=True)
+    ask = gateway.repeater.call(dependency, call, lambda hop: http.post("/v1/embeddings", body, hop), idempotent=True)
     return await _forward(request, "embedder", call, ask)
 
 
@@ -223,7 +225,7 @@ async def _agent(request: web.Request) -> web.StreamResponse:
     dependency, http = gateway.agents
     key = request.headers.get("idempotency-key", call.trace_id)
     ask = gateway.repeater.call(
-        dependency, call, lambda: http.post("/v1/agent/tasks", body, call, key), idempotent=True
+        dependency, call, lambda hop: http.post("/v1/agent/tasks", body, hop, key), idempotent=True
     )
     return await _forward(request, "agent", call, ask)
 
@@ -277,3 +279,8 @@ async def _events(request: web.Request) -> web.StreamResponse:
         raise bad_request("after must be a sequence number", "after")
     document = request.app[GATEWAY].telemetry.events.after(int(after))
     return web.Response(text=json.dumps(document), content_type="application/json")
+
+
+async def _spans(request: web.Request) -> web.StreamResponse:
+    status, page = request.app[GATEWAY].telemetry.spans.page(request.query.get("after"))
+    return web.Response(text=page, status=status, content_type="application/json")

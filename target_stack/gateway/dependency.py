@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from target_stack.gateway.policies.deadline import Deadline
+from target_stack.gateway.call import Call
 from target_stack.gateway.policies.settings import PolicySettings
 from target_stack.gateway.telemetry import STATE_NUMBERS, Telemetry
 
@@ -53,10 +53,10 @@ class Dependency:
         """Samples of gateway_breaker_state."""
         yield {"dependency": self.name, "replica": self.name}, STATE_NUMBERS[self._breaker.state]
 
-    async def call(
-        self, deadline: Deadline, work: Callable[[], Awaitable[T]], kind: Literal["first", "retry"] = "first"
-    ) -> T:
-        """Do the work before the deadline. Raises DependencyDown, at once when the breaker is open."""
+    async def call(self, call: Call, work: Callable[[Call], Awaitable[T]], attempt: int = 1) -> T:
+        """Do the work before the call's deadline; it gets the call as this hop sees it. Raises DependencyDown, at once
+        when the breaker is open.
+        """
         clock = self._telemetry.clock
         started = clock()
         permit = self._breaker.acquire(started)
@@ -65,20 +65,31 @@ class Dependency:
         if self._in_flight >= self._most:
             permit.cancel()
             raise DependencyDown(self.name, "too_many_calls")
-        self._telemetry.metrics.upstream_calls.add(self.name, self.name, kind)
+        self._telemetry.metrics.upstream_calls.add(self.name, self.name, "first" if attempt == 1 else "retry")
         self._in_flight += 1
+        hop = self._telemetry.hop(call.trace, self.name, self.name, attempt)
         try:
-            async with asyncio.timeout_at(deadline.within(started, self.limit_s).at):
-                result = await work()
+            async with asyncio.timeout_at(call.deadline.within(started, self.limit_s).at):
+                result = await work(call.part_of(hop))
         except TimeoutError as problem:
             permit.failure(clock())
+            hop.end("timeout")
             raise DependencyDown(self.name, "timeout") from problem
         except CallFailed as problem:
             permit.failure(clock())
+            hop.end(str(problem))
             raise DependencyDown(self.name, str(problem), problem.retry_after_s) from problem
         else:
             permit.success(clock(), clock() - started)
+            hop.end("ok")
             return result
         finally:
             self._in_flight -= 1
             permit.cancel()  # only an unsettled permit, whose caller went away, is still there to cancel
+            hop.end("cancelled")  # likewise
+
+    def resent(self, call: Call) -> None:
+        """The client below sends a call of ours again by itself."""
+        self._telemetry.metrics.upstream_calls.add(self.name, self.name, "hop_resend")
+        if call.hop:
+            call.hop.again()

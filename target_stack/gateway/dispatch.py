@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from target_stack.gateway.call import Call
 from target_stack.gateway.engine_client import EngineStream
 from target_stack.gateway.hedging import first_to_answer
+from target_stack.gateway.hops import Hop
 from target_stack.gateway.policies.backoff import half, pause_s
 from target_stack.gateway.policies.breaker import Permit
 from target_stack.gateway.policies.hedge import HedgeDelay
@@ -42,10 +43,13 @@ class LiveAnswer:
     work.
     """
 
-    def __init__(self, pool: ReplicaPool, replica: Replica, stream: EngineStream, degraded: tuple[str, ...]) -> None:
+    def __init__(
+        self, pool: ReplicaPool, replica: Replica, stream: EngineStream, hop: Hop, degraded: tuple[str, ...]
+    ) -> None:
         self._pool = pool
         self._replica = replica
         self._stream = stream
+        self._hop = hop
         self._collected: list[Frame] | None = None
         self.served_by = replica.name
         self.degraded = degraded
@@ -61,6 +65,7 @@ class LiveAnswer:
                 yield frames
         except EngineFailure as failure:
             self._pool.broke(self._replica, failure)
+            self._end(failure.kind)
             raise
 
     async def collect(self) -> None:
@@ -73,7 +78,11 @@ class LiveAnswer:
     async def close(self) -> None:
         """See the class."""
         self._replica.in_flight -= 1
+        self._end("ok" if self._stream.whole else "cancelled")
         await self._stream.finish()
+
+    def _end(self, outcome: str) -> None:
+        self._hop.end(outcome, self._stream.prompt_tokens, self._stream.output_tokens)
 
     async def __aenter__(self) -> Self:
         return self
@@ -193,17 +202,19 @@ class Dispatcher:
         self._count(replica, kind)
         replica.in_flight += 1
         call.record.attempts += 1
+        hop = self._telemetry.hop(call.trace, self._pool.dependency, replica.name, call.record.attempts)
         try:
             stream = await replica.client.start(
                 {**ask.upstream(replica.client.model), **prompt.said},
-                call.headers(started),
+                call.part_of(hop).headers(started),
                 prompt.limits(call.deadline.budget(started, self._settings.deadline), started),
                 choices=ask.choices,
                 on_progress=lambda: self._pool.progress(replica),
-                on_resend=lambda: self._count(replica, "hop_resend"),
+                on_resend=lambda: self._resent(replica, hop),
             )
         except BaseException as problem:
             replica.in_flight -= 1
+            hop.end(problem.kind if isinstance(problem, EngineFailure) else "cancelled")
             counts_as = prompt.failed(problem, self._telemetry.clock())
             self._settle_failure(replica, permit, counts_as)
             if counts_as is problem:
@@ -213,10 +224,16 @@ class Dispatcher:
         self._settle_success(permit, self._telemetry.clock() - started)
         if kind == "first" and not call.resend:
             self._budget.succeeded(ask.work())
-        return LiveAnswer(self._pool, replica, stream, prompt.degraded)
+        return LiveAnswer(self._pool, replica, stream, hop, prompt.degraded)
 
     def _count(self, replica: Replica, kind: CallKind) -> None:
         self._telemetry.metrics.upstream_calls.add(self._pool.dependency, replica.name, kind)
+
+    def _resent(self, replica: Replica, hop: Hop) -> Mapping[str, str]:
+        """The headers of what the client below sends again by itself."""
+        self._count(replica, "hop_resend")
+        hop.again()
+        return hop.trace.headers()
 
     def _settle_success(self, permit: Permit, took_s: float) -> None:
         now = self._telemetry.clock()

@@ -12,6 +12,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import aiohttp
@@ -28,6 +29,7 @@ from target_stack.gateway.sse import Frame, Judge, SseParser, make_judge
 _LAST_BYTES_S = 0.1
 _WHOLE = AnswerSettings()
 _LOAD = re.compile(r"^vllm:num_requests_(running|waiting)(?:\{[^}\n]*\})? (\S+)$", re.MULTILINE)
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 T = TypeVar("T")
 
 
@@ -61,6 +63,13 @@ class EngineStream:
         self._last_progress: float | None = None
         self._over = False
         self.head: list[Frame] = []
+        self.prompt_tokens: int | None = None
+        self.output_tokens = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was read to its end, and that was one."""
+        return self._over and self._judge.finished
 
     async def read_head(self) -> None:
         """Read up to the first token into `head`. The caller holds the time limit. Raises EngineFailure."""
@@ -75,7 +84,7 @@ class EngineStream:
     async def finish(self) -> None:
         """Give the connection back when the answer was read to its end, else close it."""
         try:
-            if self._over and self._judge.finished:
+            if self.whole:
                 async with asyncio.timeout(_LAST_BYTES_S):
                     while await self._response.content.readany():
                         pass
@@ -114,10 +123,18 @@ class EngineStream:
                 break
             if self._judge.see(frame):
                 self._last_progress = self._clock()
+                self.output_tokens += 1
                 self._on_progress()
+            if frame.data is not None and (usage := frame.data.get("usage")):
+                self._count(usage)
             if self._judge.passes(frame):
                 frames.append(frame)
         return frames
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        """The engine's own count is right; a frame that brings the answer on is a token as long as there is none."""
+        self.prompt_tokens = usage.get("prompt_tokens")
+        self.output_tokens = usage.get("completion_tokens", self.output_tokens)
 
     def _end(self, *, done: bool) -> None:
         self._over = True
@@ -161,9 +178,11 @@ class EngineClient:
         *,
         choices: int = 1,
         on_progress: Callable[[], None] = lambda: None,
-        on_resend: Callable[[], None] = lambda: None,
+        on_resend: Callable[[], Mapping[str, str]] = lambda: _NO_HEADERS,
     ) -> EngineStream:
-        """Ask, and return with the first token in hand. Raises EngineFailure."""
+        """Ask, and return with the first token in hand; a resend has the headers of `on_resend` in place of the first
+        ones. Raises EngineFailure.
+        """
         limit = asyncio.timeout_at(budget.first_token_at)
         self._silent.add(limit)
         try:
@@ -241,7 +260,11 @@ class EngineClient:
             return None
 
     async def _post_again(
-        self, body: Mapping[str, Any], headers: Mapping[str, str], budget: TryBudget, on_resend: Callable[[], None]
+        self,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        budget: TryBudget,
+        on_resend: Callable[[], Mapping[str, str]],
     ) -> aiohttp.ClientResponse:
         for _ in range(self._resends):
             try:
@@ -249,7 +272,7 @@ class EngineClient:
             except EngineFailure as failure:
                 if failure.kind == "rejected":
                     raise
-                on_resend()
+                headers = {**headers, **on_resend()}
         return await self._post(body, headers, budget)
 
     async def _post(

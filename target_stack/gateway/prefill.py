@@ -142,10 +142,16 @@ class PrefillStage:
         budget = call.deadline.budget(now, self._settings.deadline)
         limits = replace(budget, first_token_at=min(budget.end_at, now + self._own.prefill_s))
         replica.in_flight += 1
+        hop = self._telemetry.hop(call.trace, self.pool.dependency, replica.name)
         try:
-            reference = await replica.client.prefill(_for_prefill(ask, replica), call.headers(now), limits)
+            reference = await replica.client.prefill(_for_prefill(ask, replica), call.part_of(hop).headers(now), limits)
+            hop.end("ok")
+        except EngineFailure as failure:
+            hop.end(failure.kind)
+            raise
         finally:
             replica.in_flight -= 1
+            hop.end("cancelled")  # only what has no end yet
         self.pool.progress(replica)
         if not self._own.believes(reference, call.trace_id):
             raise EngineFailure("malformed", "the prefill engine gave the reference of another request")

@@ -26,7 +26,13 @@ class Repeater:
         self._telemetry = telemetry
 
     async def call(
-        self, dependency: Dependency, call: Call, work: Callable[[], Awaitable[T]], *, idempotent: bool, tokens: int = 0
+        self,
+        dependency: Dependency,
+        call: Call,
+        work: Callable[[Call], Awaitable[T]],
+        *,
+        idempotent: bool,
+        tokens: int = 0,
     ) -> T:
         """Do the work before the call's deadline, again when it failed and may be repeated. `idempotent`: it only
         reads or carries an idempotency key; `tokens` is what one try costs. Raises DependencyDown.
@@ -34,7 +40,7 @@ class Repeater:
         made = 0
         while True:
             try:
-                result = await dependency.call(call.deadline, work, kind="retry" if made else "first")
+                result = await dependency.call(call, work, attempt=made + 1)
             except DependencyDown as down:
                 made += 1
                 if not await self._again(down, call, made, idempotent=idempotent, tokens=tokens):

@@ -28,7 +28,7 @@ class HttpService:
         clock: Clock,
         *,
         resends: int = 0,
-        on_resend: Callable[[], None] = lambda: None,
+        on_resend: Callable[[Call], None] = lambda _call: None,
     ) -> None:
         self._resends = resends
         self._on_resend = on_resend
@@ -44,7 +44,7 @@ class HttpService:
             try:
                 return await self._post(path, body, call, key)
             except CallFailed:
-                self._on_resend()
+                self._on_resend(call)
         return await self._post(path, body, call, key)
 
     async def _post(self, path: str, body: Any, call: Call, key: str | None) -> tuple[int, Any]:
@@ -65,7 +65,7 @@ async def embed(
 ) -> tuple[str, list[float]]:
     """The embedder's name for its model, and the question's vector. Raises DependencyDown."""
     dependency, http = embedder
-    return await dependency.call(deadline, lambda: _embed(http, question, call.by(deadline)))
+    return await dependency.call(call.by(deadline), lambda hop: _embed(http, question, hop))
 
 
 async def _embed(http: HttpService, question: str, call: Call) -> tuple[str, list[float]]:
@@ -103,11 +103,11 @@ class Retrieval:
         deadline = call.deadline.within(now, self._limits.retrieval_s)
         embedded_by = deadline.within(now, self._limits.embedder_s)
         vector = known or (await embed(self._embedder, question, call, embedded_by))[1]
-        return await self.store.call(deadline, lambda: self._search(vector, call, deadline))
+        return await self.store.call(call.by(deadline), lambda hop: self._search(vector, hop))
 
-    async def _search(self, vector: list[float], call: Call, deadline: Deadline) -> list[Document]:
-        left_s = deadline.remaining(self._clock())
-        found = await self._store_client.search(vector, _DOCUMENTS, call.trace.comment(), left_s)
+    async def _search(self, vector: list[float], call: Call) -> list[Document]:
+        left_s = call.deadline.remaining(self._clock())
+        found = await self._store_client.search(vector, _DOCUMENTS, call.place().comment(), left_s)
         if not found:
             raise CallFailed("no_documents")
         return found

@@ -126,7 +126,7 @@ async def _keep(gateway: Gateway, asked: Asked, looked: Looked, answer: Served) 
     if gateway.answers and asked.identity and reply:
         record = gateway.answers.record(reply, answer.headers.get("x-documents"), looked.entry)
         if record:
-            await gateway.answers.keep(asked.identity, record)
+            await gateway.answers.keep(asked.identity, record, asked.call)
 
 
 @asynccontextmanager

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from typing import Any
 
 from target_stack.gateway.events import Clock, EventRing, Tell
+from target_stack.gateway.hops import Hop
 from target_stack.gateway.metrics import GatewayMetrics
 from target_stack.gateway.policies.breaker import BreakerPolicy, State, make_breaker
 from target_stack.gateway.policies.observing import LogSettings, is_detailed
 from target_stack.gateway.policies.settings import BreakerSettings
 from target_stack.gateway.request_record import RequestRecord
 from target_stack.gateway.trace import Trace
+from target_stack.spans import SpanRing
 
 _STATE_EVENTS = {"open": "breaker_opened", "half_open": "breaker_half_open", "closed": "breaker_closed"}
 STATE_NUMBERS = {"closed": 0.0, "half_open": 1.0, "open": 2.0}
@@ -28,6 +31,11 @@ class Telemetry:
     metrics: GatewayMetrics
     log: Tell = lambda _mono, _name, _fields: None
     settings: LogSettings = LogSettings()
+    spans: SpanRing = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The ring of this process, whose ids no earlier life of it has used."""
+        object.__setattr__(self, "spans", SpanRing(self.clock, secrets.randbits(63)))
 
     def began(self, trace: Trace, route: str) -> RequestRecord:
         """The account of a request that has just arrived."""
@@ -49,6 +57,13 @@ class Telemetry:
             empty = not record.output_tokens and not record.characters
             self.metrics.content.count(line["degraded"], record.finish_reasons, record.output_tokens, empty=empty)
         self.log(now, "request", line)
+        trace = record.trace
+        place = (trace.trace_id, trace.parent_id, trace.caller_id, "callee", record.route, "")
+        self.spans.add(*place, record.arrived, now, outcome, 1, record.prompt_tokens, record.output_tokens)
+
+    def hop(self, trace: Trace, name: str, peer: str, attempt: int = 1) -> Hop:
+        """A call to a dependency begins."""
+        return Hop(self.spans, trace, name, peer, attempt)
 
     def breaker(self, settings: BreakerSettings, limit_s: float, **labels: Any) -> BreakerPolicy:
         """A breaker that tells its changes as events with these labels."""

@@ -52,23 +52,23 @@ class GatewayTools:
         """Status and JSON of the answer. Raises DependencyDown."""
         request_key, tries = client_key or f"{call.trace_id}-{call.trace.parent_id}", count(1)
 
-        def ask() -> Awaitable[tuple[int, Any]]:
-            return self._ask(call, tool, arguments, key_of(self._settings.tool_key, request_key, next(tries)))
+        def ask(hop: Call) -> Awaitable[tuple[int, Any]]:
+            return self._ask(hop, tool, arguments, key_of(self._settings.tool_key, request_key, next(tries)))
 
-        async def one_try() -> tuple[int, Any]:
+        async def one_try(hop: Call) -> tuple[int, Any]:
             for _ in range(self._settings.retry.hop_resends):  # what a client library does unasked: see EngineClient
                 try:
-                    return await ask()
+                    return await ask(hop)
                 except CallFailed:
-                    self._telemetry.metrics.upstream_calls.add(self.dependency.name, self.dependency.name, "hop_resend")
-            return await ask()
+                    self.dependency.resent(hop)
+            return await ask(hop)
 
         return await self._repeater.call(self.dependency, call, one_try, idempotent=True)
 
     async def _ask(self, call: Call, tool: str, arguments: dict[str, Any], key: str) -> tuple[int, Any]:
         now = self._telemetry.clock()
         within_s = max(0.001, min(self.dependency.limit_s, call.deadline.remaining(now)))
-        trace = call.trace.headers()
+        trace = call.place().headers()
         try:
             done = await self._client.call(tool, arguments, within_s=within_s, key=key, **trace)
         except ToolRefused as refused:

@@ -18,12 +18,19 @@ _PRINTABLE = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True)
 class Trace:
-    """A place in a trace. `parent_id` is our own span, the parent of what we call."""
+    """A place in a trace. `parent_id` is our own span, the parent of what we call; `caller_id` the span of who called
+    us, empty when nobody told.
+    """
 
     trace_id: str
     parent_id: str
     flags: str = "01"
     state: str = ""
+    caller_id: str = ""
+
+    def under(self, span_id: str) -> Trace:
+        """The place of a span of its own below this one."""
+        return Trace(self.trace_id, span_id, self.flags, self.state, self.parent_id)
 
     @property
     def parent(self) -> str:
@@ -45,7 +52,7 @@ def trace_of(headers: Mapping[str, str], rng: random.Random) -> Trace:
     found = _TRACEPARENT.fullmatch(headers.get("traceparent", ""))
     if found is None or set(found[1]) == {"0"} or set(found[2]) == {"0"}:
         return Trace(f"{rng.getrandbits(128) or 1:032x}", parent_id)
-    return Trace(found[1], parent_id, found[3], _state(headers.get("tracestate", "")))
+    return Trace(found[1], parent_id, found[3], _state(headers.get("tracestate", "")), found[2])
 
 
 def _state(text: str) -> str:

@@ -263,13 +263,9 @@ class _Builder:
             return None
         session = await self._stack.enter_async_context(open_session())
         dependency = Dependency(name, self._policies, limit_s, self._telemetry)
-        calls, resends = self._telemetry.metrics.upstream_calls, self._policies.retry.hop_resends
+        resends = self._policies.retry.hop_resends
         return dependency, HttpService(
-            url,
-            session,
-            self._telemetry.clock,
-            resends=resends,
-            on_resend=lambda: calls.add(name, name, "hop_resend"),
+            url, session, self._telemetry.clock, resends=resends, on_resend=dependency.resent
         )
 
     async def _tools(self, repeater: Repeater) -> GatewayTools | None:

@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import secrets
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -34,6 +35,8 @@ from starlette.routing import Route
 
 from target_stack.fixtures import fixtures_dir, read_documents, read_lines
 from target_stack.service_metrics import RequestMetrics
+from target_stack.spans import ROUTE as SPANS
+from target_stack.spans import SpanRing, serving
 from target_stack.storage_check import ROUTE
 from target_stack.tools.audit import AuditMode, open_log
 from target_stack.tools.catalog import TOOLS
@@ -68,6 +71,7 @@ class ToolService:
         self._register = register
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._metrics = RequestMetrics("tools")
+        self._spans = SpanRing(time.monotonic, secrets.randbits(63))
 
     async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)
@@ -84,15 +88,16 @@ class ToolService:
     ) -> mcp.CallToolResult:
         """tools/call."""
         started, outcome = time.monotonic(), "failed"
+        known = params.name if params.name in _LISTED else "unknown"
         try:
-            done: Done = await self._in_thread(self._use, _call_of(ctx, params, started))
-            outcome = "replayed" if done.replayed else "ok"
+            with serving(self._spans, _trace_headers(ctx), known) as span:
+                done: Done = await self._in_thread(self._use, _call_of(ctx, params, started))
+                span.outcome = outcome = "replayed" if done.replayed else "ok"
             return _result(done.result, replayed=done.replayed)
         except ToolError as refused:
             outcome = refused.code
             return _result(refused.to_json(), is_error=True)
         finally:
-            known = params.name if params.name in _LISTED else "unknown"
             self._metrics.observe(known, outcome, time.monotonic() - started)
 
     def _use(self, call: ToolCall) -> Done:
@@ -129,6 +134,11 @@ class ToolService:
         status, told = await self._in_thread(self._store.check)
         return JSONResponse(told, status)
 
+    async def spans(self, request: Request) -> Response:
+        """GET /debug/spans?after=N."""
+        status, page = self._spans.page(request.query_params.get("after"))
+        return Response(page, status, media_type="application/json")
+
     async def metrics(self, _: Request) -> Response:
         """GET /metrics."""
         return PlainTextResponse(self._metrics.text(), media_type="text/plain; version=0.0.4")
@@ -161,11 +171,18 @@ def _call_of(ctx: ServerRequestContext[Any, Request], params: mcp.CallToolReques
         arguments=params.arguments or {},
         token=_token(ctx),
         key=None if key is None else str(key),
-        trace_id=trace_id_of(headers.get("traceparent") or meta.get("traceparent")),
+        trace_id=trace_id_of(_trace_headers(ctx)["traceparent"]),
         deadline=_deadline(headers.get(DEADLINE), now),
         wall=0.0,
         mono=now,
     )
+
+
+def _trace_headers(ctx: ServerRequestContext[Any, Request]) -> Mapping[str, str]:
+    """The caller's place in its trace: from the headers, or from where MCP has it."""
+    meta: Mapping[str, Any] = ctx.meta or {}
+    headers: Mapping[str, str] = ctx.request.headers if ctx.request else {}
+    return {"traceparent": str(headers.get("traceparent") or meta.get("traceparent") or "")}
 
 
 def _token(ctx: ServerRequestContext[Any, Request]) -> str:
@@ -207,6 +224,7 @@ def make_app(service: ToolService) -> Starlette:
         Route("/ping", service.ping),
         Route(ROUTE, service.storage),
         Route("/metrics", service.metrics),
+        Route(SPANS, service.spans),
     ]
     return server.streamable_http_app(
         streamable_http_path=MCP_PATH,

@@ -26,6 +26,7 @@ GATEWAY = Target(
     address="h:1",
     metrics="http://h:1/metrics",
     events="http://h:1/debug/events",
+    spans="http://h:1/debug/spans",
     handles={"device": {"admin": "h:8", "id": "n-gpu0"}},
 )
 

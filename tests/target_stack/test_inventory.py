@@ -62,6 +62,7 @@ def test_an_engine_has_all_its_handles():
         "edges": [{"from": "gateway", "via": "127.0.0.1:201", "proxy": "engine-a"}],
         "metrics": "http://127.0.0.1:101/metrics",
         "events": None,
+        "spans": "http://127.0.0.1:101/debug/spans",
         "wire": "http",
         "state": "ready",
         "holds": [],

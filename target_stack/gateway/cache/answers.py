@@ -61,12 +61,12 @@ class AnswerCache:
         """Any answer that is better than the fixed text. Never raises."""
         return (await self._look(identity, call, self._settings.similar_in_need)).answer
 
-    async def keep(self, identity: Identity, record: Record) -> None:
+    async def keep(self, identity: Identity, record: Record, call: Call) -> None:
         """Keep a whole, undegraded answer. Never raises: an answer that was not kept is made again."""
         deadline = Deadline.of(self._telemetry.clock(), self._settings.call_s)
         try:
             await self.store.call(
-                deadline, lambda: self._client.put(identity.key, record.to_bytes(), record.lifetime_s)
+                call.by(deadline), lambda _: self._client.put(identity.key, record.to_bytes(), record.lifetime_s)
             )
         except DependencyDown:
             return
@@ -118,7 +118,7 @@ class AnswerCache:
         return Looked("semantic" if answer else "miss", answer, entry)
 
     async def _get(self, key: str, call: Call) -> KeptAnswer | None:
-        found = await self.store.call(call.deadline, lambda: self._client.get(key))
+        found = await self.store.call(call, lambda _: self._client.get(key))
         record = Record.from_bytes(found[0]) if found else None
         if not found or not record:
             return None
