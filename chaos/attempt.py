@@ -57,8 +57,12 @@ class Place:
     state: Path
 
 
-async def plan_now(experiment: Experiment, seed: int, place: Place) -> tuple[Plan, Setting] | Ran:
-    """The plan against what is running at this moment, or why there is none."""
+async def plan_now(
+    experiment: Experiment, seed: int, place: Place, inside: Path | None = None
+) -> tuple[Plan, Setting] | Ran:
+    """The plan against what is running at this moment, or why there is none. The run directory will be made `inside`,
+    or below `place.out` in the folder of the experiment.
+    """
     inventory = await place.stack.inventory(place.host)
     if inventory is None:
         return Ran(BAD_INPUT, "no stack is up; start it with `brownout up`")
@@ -66,7 +70,7 @@ async def plan_now(experiment: Experiment, seed: int, place: Place) -> tuple[Pla
     problems: tuple[Diagnostic, ...] = dead_targets(plan, place.host) if isinstance(plan, Plan) else plan
     if problems or not isinstance(plan, Plan):
         return Ran(BAD_INPUT, render_full(problems).rstrip("\n"))
-    return plan, Setting(place.stack, inventory, place.host, place.out, place.state)
+    return plan, Setting(place.stack, inventory, place.host, inside or place.out / experiment.name, place.state)
 
 
 async def run_one(plan: Plan, setting: Setting, stop: Stop, tell: Tell) -> Ran:

@@ -58,7 +58,7 @@ LEFTOVERS_WITHIN_S = 5.0
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a run happens. `out` is the folder of run directories, `state` the harness's state folder."""
+    """Where a run happens. `out` is the folder in which its run directory is made, `state` the harness's state."""
 
     stack: LocalStack
     inventory: Inventory
@@ -74,7 +74,7 @@ class LeftBehind(Exception):
 async def conduct(plan: Plan, setting: Setting, stop: Stop, tell: Tell) -> tuple[Path, Finish]:
     """Carry out a plan under the lock of its stack. Raises StackBusy, LeftBehind, OSError, PromptError."""
     run_id = _run_id(setting.host, plan)
-    run = _Run(plan, setting, stop, tell, run_id, setting.out / plan.experiment.name / run_id)
+    run = _Run(plan, setting, stop, tell, run_id, setting.out / run_id)
     with hold(setting.stack.lock, run_id, run.folder, setting.host.processes):
         await _clear_leftovers(setting)
         _write_inputs(run.folder, plan, setting.inventory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,13 +12,19 @@ from rich.console import Console
 
 from chaos.adapters.host import real_host
 from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
+from chaos.commands import repeated
 from chaos.commands.files import experiment_files, read_file
-from chaos.commands.front import Front
+from chaos.commands.front import BadInput, Front
 from chaos.paths import shown, state_root
 from chaos.plan.plan import Plan
 from chaos.progress import Lines, Panel, Progress
+from chaos.repeating import Carried, Repeating, new_series, speaks_for
 from chaos.report.summary import block, one_line
 from chaos.run.stop import Stop
+from chaos.series.document import to_json as series_json
+from chaos.series.pool import pool
+from chaos.series.told import block as series_block
+from chaos.series.told import one_line as one_series
 from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.model import PROFILES, Experiment
 from chaos.spec.render import render_full
@@ -33,35 +39,33 @@ from chaos.writeup import refresh_runbook
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the command."""
     command = commands.add_parser("run", help="attack, prove, judge, write up")
-    command.add_argument("files", nargs="+", metavar="FILE", help="experiment files, or folders of them")
+    command.add_argument("files", nargs="*", metavar="FILE", help="experiment files, or folders of them")
     command.add_argument("--profile", choices=PROFILES, help="run all on this stack, whatever the files are made for")
     command.add_argument("--seed", type=int, default=1, help="draws targets and arrivals (default 1)")
     command.add_argument("--out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
     command.add_argument("--weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
     command.add_argument("--proxy", metavar="WHICH", help=PROXY_HELP)
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
-    command.add_argument(
-        "--repeat", type=_at_least_once, default=1, metavar="N", help="run each N times with seeds counting up"
-    )
+    repeated.add(command)
     command.add_argument("--no-runbook", action="store_true", help="leave the marked block of the runbook as it is")
     command.add_argument("--json", action="store_true", help="print verdict.json of each run")
     command.set_defaults(run=run)
 
 
-def _at_least_once(text: str) -> int:
-    """No run at all would be upheld by nothing. Raises ArgumentTypeError."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 up")
-    return int(text)
-
-
 def run(arguments: argparse.Namespace, front: Front) -> int:
     """The worst exit code of all runs."""
+    in_series = repeated.asked(arguments)
+    arguments = repeated.as_it_was(arguments) if arguments.resume else arguments
+    if not arguments.files:
+        raise BadInput("name an experiment file, or a series to go on with: `--resume SERIES_DIR`")
     experiments, problems = _read(arguments, front)
     if problems:
         front.warn(render_full(problems).rstrip("\n"))
         return BAD_INPUT
-    return asyncio.run(_Session(arguments, front, experiments, []).run())
+    for _, experiment in experiments if arguments.resume else ():
+        repeated.must_be_the_same(Path(arguments.resume), experiment)
+    session = (_SeriesSession if in_series else _Session)(arguments, front, experiments)
+    return asyncio.run(session.run())
 
 
 def _read(arguments: argparse.Namespace, front: Front) -> tuple[list[tuple[Path, Experiment]], list[Diagnostic]]:
@@ -79,12 +83,12 @@ def _read(arguments: argparse.Namespace, front: Front) -> tuple[list[tuple[Path,
 
 @dataclass(frozen=True)
 class _Session:
-    """One invocation: a stack, and the runs on it one after the other."""
+    """One invocation: a stack, and the runs on it one after the other. `lines` sum it up when there were several."""
 
     arguments: argparse.Namespace
     front: Front
     experiments: list[tuple[Path, Experiment]]
-    verdicts: list[Verdict]
+    lines: list[str] = field(default_factory=list)
 
     async def run(self) -> int:
         stop, state = Stop(), state_root(self.front.environment)
@@ -100,8 +104,8 @@ class _Session:
                 except StackTrouble as trouble:
                     self.front.warn(f"error: {trouble}")
                     codes.append(STOPPED if stop.requested() and not codes else trouble.exit_code)
-        if len(self.verdicts) > 1 and not self.arguments.json:
-            self.front.say("\n".join(map(one_line, self.verdicts)))
+        if len(self.lines) > 1 and not self.arguments.json:
+            self.front.say("\n".join(self.lines))
         return worst(codes)
 
     def _by_profile(self) -> dict[str, list[tuple[Path, Experiment]]]:
@@ -115,15 +119,14 @@ class _Session:
         self, experiments: list[tuple[Path, Experiment]], place: Place, stop: Stop, codes: list[int]
     ) -> None:
         """One after the other, each with a stop of its own: a guard ends its run, a signal ends them all."""
-        for repeat in range(self.arguments.repeat):
-            for path, experiment in experiments:
-                if stop.requested():
-                    codes.append(STOPPED)
-                    break
-                codes.append(await self._one(path, experiment, self.arguments.seed + repeat, place, stop.part()))
+        for path, experiment in experiments:
+            if stop.requested():
+                codes.append(STOPPED)
+                break
+            codes.append(await self._one(path, experiment, place, stop.part()))
 
-    async def _one(self, path: Path, experiment: Experiment, seed: int, place: Place, stop: Stop) -> int:
-        planned = await plan_now(experiment, seed, place)
+    async def _one(self, path: Path, experiment: Experiment, place: Place, stop: Stop) -> int:
+        planned = await plan_now(experiment, self.arguments.seed, place)
         if isinstance(planned, Ran):
             self.front.warn(planned.trouble or "")
             return planned.exit_code
@@ -137,7 +140,7 @@ class _Session:
         return ran.exit_code
 
     def _show(self, verdict: Verdict, run_dir: Path) -> None:
-        self.verdicts.append(verdict)
+        self.lines.append(one_line(verdict))
         if self.arguments.json:
             self.front.say_json(to_json(verdict))
         else:
@@ -156,3 +159,30 @@ class _Session:
         if self.front.terminal and not self.arguments.json:
             return Panel(plan.experiment.title, plan.load_end, Console(stderr=True))
         return Lines(self.front.warn)
+
+
+@dataclass(frozen=True)
+class _SeriesSession(_Session):
+    """An invocation that makes a series of each experiment."""
+
+    async def _one(self, path: Path, experiment: Experiment, place: Place, stop: Stop) -> int:
+        if self.arguments.resume:
+            series, folder = repeated.stored(self.arguments.resume), Path(self.arguments.resume)
+        else:
+            series, folder = new_series(repeated.order_for(self.arguments, experiment), place)
+        watcher = repeated.Told(self.front, self.arguments.json, self._progress)
+        carried = await Repeating(experiment, folder, place, stop, watcher).run(series)
+        if carried.trouble:
+            self.front.warn(carried.trouble)
+        self._show_series(carried)
+        if spokesman := speaks_for(carried.series):
+            self._refresh(path, experiment, spokesman, place)
+        return carried.exit_code
+
+    def _show_series(self, carried: Carried) -> None:
+        self.lines.append(one_series(carried.series))
+        if self.arguments.json:
+            self.front.say_json(series_json(carried.series))
+        else:
+            page = shown(carried.page, self.front.here)
+            self.front.say(series_block(carried.series, pool(carried.series), page) + "\n")

@@ -23,7 +23,7 @@ _SEED = 20261130
 Floats = NDArray[np.float64]
 
 
-def wilson(successes: int, n: int, z: float = Z) -> tuple[float, float]:
+def wilson(successes: float, n: float, z: float = Z) -> tuple[float, float]:
     """Score interval of a share (Wilson 1927): honest at 0 % and 100 % and for small `n`. `n` must be positive."""
     share = successes / n
     spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

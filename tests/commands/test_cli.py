@@ -15,8 +15,11 @@ from pathlib import Path
 import pytest
 
 from chaos import cli
+from chaos.adapters.files import LocalFiles
 from chaos.commands.files import experiment_files
 from chaos.faults.catalog import FAULTS
+from chaos.series.order import Order, Series
+from chaos.series.shelf import save
 from chaos.settings import settings_of
 from chaos.spec.layout import Document
 
@@ -147,10 +150,41 @@ def test_a_folder_of_many_experiments_has_no_single_plan(terminal: Terminal) -> 
     assert (code, out, "one file at a time" in err) == (64, "", True)
 
 
+@pytest.mark.parametrize("option", ["--repeat", "--until-refuted"])
 @pytest.mark.parametrize("times", ["0", "-1", "x"])
-def test_no_run_at_all_is_not_upheld(terminal: Terminal, times: str) -> None:
-    code, _, err = terminal.call("run", "experiment.yaml", f"--repeat={times}")
+def test_no_run_at_all_is_not_upheld(terminal: Terminal, option: str, times: str) -> None:
+    code, _, err = terminal.call("run", "experiment.yaml", f"{option}={times}")
     assert (code, "from 1 up" in err) == (64, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "name an experiment file"),
+        (["x.yaml", "--keep", "refuted"], "`--keep refuted` is for a series"),
+        (["x.yaml", "--repeat", "2", "--until-refuted", "3"], "not allowed with"),
+        (["--resume", "."], "`.` cannot be resumed"),
+    ],
+)
+def test_a_series_that_cannot_be_is_refused_before_anything_starts(
+    terminal: Terminal, options: list[str], said: str
+) -> None:
+    code, _, err = terminal.call("run", *options)
+    assert (64, True) == (code, said in err), err
+
+
+def test_a_series_is_resumed_only_as_it_began_and_with_the_file_it_began_with(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    """Another seed, or a file that was edited meanwhile, would make it two halves of two things."""
+    file, folder = tmp_path / "noop.yaml", tmp_path / "series-x"
+    shutil.copy(ROOT / "tests" / "system" / "short" / "noop.yaml", file)
+    order = Order("noop", "Nothing", str(file), seed=7, most=3, profile="embedded")
+    save(LocalFiles(), folder, Series("series-x", order))
+    (folder / "experiment.yaml").write_text(file.read_text().replace("25/s", "30/s"))
+    for options, said in ((["--seed", "8"], "leave out --seed"), ([], "is not the experiment that")):
+        code, _, err = terminal.call("run", "--resume", str(folder), *options)
+        assert (64, True) == (code, said in err), err
 
 
 def test_a_reader_that_has_left_does_not_turn_bad_input_into_success() -> None:

@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "openmetrics": {"journal.series"},
     "report": BASE | {"spec", "plan", "journal", "verdict", "openmetrics"},
     "runbooks": {"units", "verdict"},
+    "series": {"ports", "verdict", "report"},
     "adapters": {"units", "ports", "saboteurs"},
     "testing": BASE | {"faults.fault", "faults.grips", "probes.probe", "journal"},
 }
