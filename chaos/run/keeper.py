@@ -186,11 +186,16 @@ class FaultKeeper:
             self.note("fault_failed", fault=held.planned.name, step="revert", why=failure)
             return False
         self.note("fault_reverted", fault=held.planned.name, by=by, took_s=round(self.host.clock.now() - began, 6))
+        if not self._aborting:  # else its lease waits too: milliseconds of disk that would keep the others in force
+            self._let_go(held)
+        return True
+
+    def _let_go(self, held: _Held) -> None:
+        """It is reverted: its lease goes, and somebody looks whether it is gone."""
         with contextlib.suppress(OSError):  # a lease that stays is reverted once more by the watchdog
             self.leases.remove(held.lease_id)
-        if held.injected and not self._aborting:
+        if held.injected and "fault_gone" not in held.told:
             self._begin(held, "fault_gone", self._until_gone(held))
-        return True
 
     def _take_up(self, held: _Held) -> None:
         """After an abort: tell which looks it cut off before they saw anything, and look whether the fault is gone."""
@@ -198,8 +203,8 @@ class FaultKeeper:
         held.looks.clear()
         for kind in sorted(cut_off - {"fault_gone"}):
             self._sighted(kind, held, Look(Sighting(seen=False, what=_CUT_OFF), 0.0))
-        if held.injected and held.reverted and "fault_gone" not in held.told:
-            self._begin(held, "fault_gone", self._until_gone(held))
+        if held.reverted:
+            self._let_go(held)
 
     def _still_holds(self, held: _Held) -> bool:
         """A disk that does not answer is no sign that somebody reverted."""

@@ -26,6 +26,7 @@ Ending = Literal["completed", "stopped", "gate_not_met", "cannot_inject", "faile
 LOAD_LEAD_S = 0.1
 GUARD_EVERY_S = 0.25
 CUT_OFF_WITHIN_S = 0.05
+LOAD_ENDS_AFTER_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -140,11 +141,14 @@ async def _timeline(plan: Plan, crew: Crew, start_at: float, enough: asyncio.Eve
         ending, why, by = "cannot_inject", str(reason), "stop"
     except Exception as failure:  # noqa: BLE001  a harness error must still revert
         ending, why, by = "failed", _told(failure), "stop"
-    if ending != "completed":
-        enough.set()
     if ending == "failed":
         crew.stop.request(ERROR, why)
-    return Finish(ending, why, await crew.keeper.revert_all(by))
+    reverting = asyncio.ensure_future(crew.keeper.revert_all(by))
+    if ending != "completed":
+        # Ending the load is work for this loop, and every fault would have to wait for it.
+        await asyncio.wait((reverting,), timeout=LOAD_ENDS_AFTER_S)
+        enough.set()
+    return Finish(ending, why, await reverting)
 
 
 async def _take(
