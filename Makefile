@@ -51,6 +51,8 @@ bench: setup
 	@$(BIN)/python benchmarks/proxy.py
 	@$(BIN)/python benchmarks/request_log.py
 	@$(BIN)/python benchmarks/limiter.py
+	@$(BIN)/python benchmarks/judge.py
+	@$(BIN)/python benchmarks/samples.py
 	@$(BIN)/python benchmarks/gateway.py
 	@[ "$$(id -u)" != 0 ] || $(BIN)/python benchmarks/packets.py
 

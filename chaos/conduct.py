@@ -22,11 +22,12 @@ from chaos.adapters.entropy import SeededEntropy
 from chaos.faults.catalog import by_kind
 from chaos.faults.fault import Undo
 from chaos.inventory import Inventory
+from chaos.journal.evidence import sha256_of
 from chaos.journal.live import LiveWindow
 from chaos.journal.record import JOURNAL_VERSION, ReadingRow, Sample, Span
 from chaos.journal.recorder import Recorder
-from chaos.journal.samples import RowWriter, reading_writer, sample_writer
-from chaos.journal.spans import span_writer
+from chaos.journal.samples import READINGS_FILE, SAMPLES_FILE, RowWriter, reading_writer, sample_writer
+from chaos.journal.spans import SPANS_FILE, span_writer
 from chaos.load.prompts import load_prompts, prompts_dirs
 from chaos.load.schedule import LoadPlan, plan_load
 from chaos.paths import project_root
@@ -54,6 +55,8 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 """Hears every journal record as (kind, fields), and every sample as ("sample", {"sample": ...})."""
 
 LEFTOVERS_WITHIN_S = 5.0
+INPUTS = ("experiment.yaml", "plan.json", "inventory.json", "environment.json")
+"""What a run is given; sealed with its evidence, because a verdict is read from them too."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ class _Evidence:
     spans: RowWriter[Span]
     live: LiveWindow
     origin: float
+    folder: Path
 
     def sample(self, sample: Sample) -> None:
         self.samples.append(sample)
@@ -141,7 +145,10 @@ class _Evidence:
         self.journal.tell("sample", {"sample": sample})
 
     def seal(self) -> None:
-        self.journal.recorder.seal(samples=self.samples.count, readings=self.readings.count, spans=self.spans.count)
+        sums = {name: sha256_of(self.folder / name) for name in INPUTS}
+        sums |= {SAMPLES_FILE: self.samples.sha256, READINGS_FILE: self.readings.sha256, SPANS_FILE: self.spans.sha256}
+        counts = {"samples": self.samples.count, "readings": self.readings.count, "spans": self.spans.count}
+        self.journal.recorder.seal(sha256=sums, **counts)
 
 
 @dataclass(frozen=True)
@@ -189,7 +196,7 @@ class _Run:
         spans = span_writer(self.folder)
         keeping = asyncio.create_task(keep_flushed(clock, (samples.flush, readings.flush, spans.flush)))
         keeping.add_done_callback(self._lost)
-        evidence = _Evidence(journal, samples, readings, spans, LiveWindow(), origin)
+        evidence = _Evidence(journal, samples, readings, spans, LiveWindow(), origin, self.folder)
         try:
             yield evidence
         finally:

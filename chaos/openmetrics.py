@@ -47,10 +47,15 @@ class Spread:
     @classmethod
     def of(cls, labels: Labels, bounds: tuple[float, ...], values: Iterable[float]) -> Spread:
         """Count values into buckets; one that never came (inf) counts in the last."""
+        return cls.counted(labels, bounds, ((value, 1) for value in values))
+
+    @classmethod
+    def counted(cls, labels: Labels, bounds: tuple[float, ...], values: Iterable[tuple[float, int]]) -> Spread:
+        """The same of values that come so many times each."""
         counts, total = [0] * (len(bounds) + 1), 0.0
-        for value in values:
-            counts[bisect_left(bounds, value)] += 1
-            total += value if math.isfinite(value) else 0.0
+        for value, times in values:
+            counts[bisect_left(bounds, value)] += times
+            total += value * times if math.isfinite(value) else 0.0
         return cls(labels, bounds, tuple(counts), total)
 
 

@@ -6,6 +6,7 @@ What a dead harness left undone is completed from `watchdog.jsonl`, where the wa
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import pyarrow as pa
 from chaos.journal.reader import Problem, read_journal
 from chaos.journal.record import ReadingRow, Record, Sample, Span
 from chaos.journal.recorder import JOURNAL_FILE
-from chaos.journal.samples import READINGS_FILE, READINGS_SCHEMA, SAMPLES_FILE, SAMPLES_SCHEMA, read_stream
+from chaos.journal.samples import READINGS_FILE, READINGS_SCHEMA, SAMPLES_FILE, SAMPLES_SCHEMA, mapped, read_stream
 from chaos.journal.spans import SPANS_FILE, SPANS_SCHEMA, SpanTable
 from chaos.journal.tables import ReadingTable, SampleTable
 
@@ -79,9 +80,10 @@ def load_evidence(run_dir: Path) -> Evidence:
     journal = read_journal((run_dir / JOURNAL_FILE).read_bytes())
     problems = list(journal.problems)
     seal = journal.records[-1].fields if journal.records and journal.records[-1].kind == "seal" else {}
-    samples = _columns(run_dir / SAMPLES_FILE, SAMPLES_SCHEMA, seal.get("samples"), problems)
-    readings = _columns(run_dir / READINGS_FILE, READINGS_SCHEMA, seal.get("readings"), problems)
-    spans = _spans(run_dir / SPANS_FILE, seal.get("spans"), problems)
+    believed = _as_sealed(run_dir, seal.get("sha256", {}), problems)
+    samples = _columns(run_dir / SAMPLES_FILE, SAMPLES_SCHEMA, seal.get("samples"), believed, problems)
+    readings = _columns(run_dir / READINGS_FILE, READINGS_SCHEMA, seal.get("readings"), believed, problems)
+    spans = _spans(run_dir / SPANS_FILE, seal.get("spans"), believed, problems)
     return Evidence(
         records=journal.records,
         samples=SampleTable.from_arrow(samples),
@@ -92,21 +94,46 @@ def load_evidence(run_dir: Path) -> Evidence:
     )
 
 
-def _spans(path: Path, sealed: int | None, problems: list[Problem]) -> pa.Table:
+def _spans(path: Path, sealed: int | None, believed: frozenset[str], problems: list[Problem]) -> pa.Table:
     """Runs from before there were spans have no such file, and their seals no count of it."""
     if not sealed and not path.exists():
         return SPANS_SCHEMA.empty_table()
-    return _columns(path, SPANS_SCHEMA, sealed, problems)
+    return _columns(path, SPANS_SCHEMA, sealed, believed, problems)
 
 
-def _columns(path: Path, schema: pa.Schema, sealed: int | None, problems: list[Problem]) -> pa.Table:
+def _as_sealed(run_dir: Path, sums: Mapping[str, str], problems: list[Problem]) -> frozenset[str]:
+    """The files whose bytes are those that the seal vouches for; adds those that are not to `problems`. Seals of before
+    vouch for no file.
+    """
+    intact = set()
+    for name, promised in sums.items():
+        path = run_dir / Path(name).name
+        if not path.exists():
+            if name not in (SAMPLES_FILE, READINGS_FILE, SPANS_FILE):  # those are missed by who reads them
+                problems.append(Problem("missing", f"{name} is not in the run directory"))
+        elif sha256_of(path) == promised:
+            intact.add(name)
+        else:
+            problems.append(Problem("tampered", f"{name} is not what was sealed: its SHA-256 is another"))
+    return frozenset(intact)
+
+
+def sha256_of(path: Path) -> str:
+    """The digest of a file, in hex. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _columns(
+    path: Path, schema: pa.Schema, sealed: int | None, believed: frozenset[str], problems: list[Problem]
+) -> pa.Table:
     """One columnar file; adds what is wrong with it to `problems`. `sealed` is the count of rows that the seal
-    promises.
+    promises; what is not `believed` is checked value by value.
     """
     if not path.exists():
         problems.append(Problem("missing", f"{path.name} is not in the run directory"))
         return schema.empty_table()
-    table, trouble = read_stream(path.read_bytes(), schema)
+    table, trouble = read_stream(mapped(path), schema, believed=path.name in believed)
     if trouble:
         problems.append(Problem("torn" if sealed is None else "tampered", f"{path.name}: {trouble}"))
     if sealed is not None and table.num_rows != sealed:

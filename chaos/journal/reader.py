@@ -47,7 +47,11 @@ def read_journal(data: bytes) -> JournalRead:
     version = records[0].fields.get("version") if records and records[0].kind == "run_started" else None
     if version is not None and version != JOURNAL_VERSION:
         problems.append(
-            Problem("unknown_version", f"journal version {version!r}, this program reads {JOURNAL_VERSION}")
+            Problem(
+                "unknown_version",
+                f"journal version {version!r}, this program reads {JOURNAL_VERSION}: judge it with the version of"
+                " Brownout that wrote it",
+            )
         )
     if not records or records[-1].kind != "seal":
         problems.append(Problem("interrupted", "the journal has no seal: the run did not come to its end"))

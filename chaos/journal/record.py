@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 JOURNAL_VERSION = 1
+"""Stands in the first record. It rises when a record changes its meaning, not when fields or kinds are added. Who meets
+a higher one must not judge: what looks familiar may mean something else.
+"""
 
 Kind = Literal[
     "run_started",  # version run experiment fingerprint seed profile stack weaknesses wall boot_id pid origin
@@ -31,7 +34,7 @@ Kind = Literal[
     "load_finished",  # loads {name: {planned sent finished}} lateness_s_p50 lateness_s_p99
     "note",  # text
     "run_finished",  # ending (completed | stopped | gate_not_met | failed) why
-    "seal",  # records samples readings spans: counts of all files
+    "seal",  # records samples readings spans: counts of all files; sha256 {file: hex} (not in seals of before)
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -56,7 +59,7 @@ class Sample:
 
     `intended_s` is when the request was due (the same on all its attempts): latency counts from there.
     `first_token_s`, `end_s` are absent when it never came so far. `status` 0 means no HTTP status. `gaps_s` are the
-    pauses between tokens.
+    pauses between tokens; on disk they are a sketch.
     """
 
     load: str

@@ -8,7 +8,7 @@ none awaits.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +77,14 @@ class Recorder:
             del self._waiting[0]
         self._full = False
 
-    def seal(self, **counts: int) -> None:
+    def seal(self, *, sha256: Mapping[str, str] | None = None, **counts: int) -> None:
         """Close the journal with the counts of its own records and of the rows of each columnar file (`samples`,
-        `readings`, `spans`), and sync. Raises JournalFull when some found no room.
+        `readings`, `spans`), and sync. `sha256` vouches for the bytes of other files of the run directory, by name.
+        Raises JournalFull when some found no room.
         """
+        sums = {} if sha256 is None else {"sha256": dict(sha256)}
         try:
-            self.record("seal", records=self.count + 1, **counts)
+            self.record("seal", records=self.count + 1, **counts, **sums)
             if self._full:
                 raise JournalFull(self._file.path)
         finally:

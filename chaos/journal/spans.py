@@ -16,9 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chaos.journal.columns import numbers
 from chaos.journal.record import Span
 from chaos.journal.samples import Dictionaries, RowWriter, batch_of
-from chaos.journal.tables import Bools, Floats, Integers, Texts, texts_of
+from chaos.journal.sketch import Floats, Integers
+from chaos.journal.texts import Bools, Texts
 
 SPANS_FILE = "spans.arrows"
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -74,10 +76,10 @@ class SpanTable:
         """From a table with this module's schema."""
         columns: dict[str, Any] = {
             **{name: table[name] for name in ("trace_id", "span_id", "parent_id")},
-            **{name: texts_of(table[name]) for name in ("service", "kind", "name", "peer", "outcome")},
-            **{name: table[name].to_numpy() for name in ("start_s", "end_s")},
-            "attempt": table["attempt"].to_numpy().astype(np.int64, copy=False),
-            **{name: _known(table[name]) for name in ("prompt_tokens", "output_tokens")},
+            **{name: Texts.from_arrow(table[name]) for name in ("service", "kind", "name", "peer", "outcome")},
+            **{name: numbers(table[name], np.float64, np.nan) for name in ("start_s", "end_s")},
+            "attempt": numbers(table["attempt"], np.int64, 0),
+            **{name: numbers(table[name], np.int64, -1) for name in ("prompt_tokens", "output_tokens")},
         }
         return cls(**columns)
 
@@ -109,7 +111,3 @@ class SpanTable:
         for name in ("prompt_tokens", "output_tokens"):
             columns[name] = [None if count < 0 else count for count in columns[name]]
         return tuple(Span(*values) for values in zip(*columns.values(), strict=True))
-
-
-def _known(column: pa.ChunkedArray) -> Integers:
-    return np.asarray(pc.fill_null(column, -1).to_numpy(), dtype=np.int64)

@@ -1,142 +1,154 @@
 """Samples and readings as numpy columns: a million rows are a handful of arrays, and every question is one vector
 operation.
 
-Texts are object arrays that share one string per distinct value, so `table.outcome == "good"` is cheap. What never
-happened is nan (`first_token_s`), what is unknown is -1 (`answer_ok`).
+A column is made from the file when it is first asked for, so a judgement costs what its hypotheses look at. What never
+happened is nan (`first_token_s`), what is unknown is -1 (`answer_ok`) or None (`leaked`).
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from chaos.journal.columns import inside, numbers
 from chaos.journal.record import ReadingRow, Sample
-from chaos.journal.samples import readings_table, samples_table
+from chaos.journal.samples import GAPS_BEFORE, readings_table, samples_table
 from chaos.journal.series import parse_series
+from chaos.journal.sketch import NEVER, Floats, Integers, Pauses
+from chaos.journal.texts import Bools, Texts
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Texts = npt.NDArray[np.object_]
-Integers = npt.NDArray[np.int64]
+__all__ = ["Bools", "Floats", "Integers", "Points", "ReadingTable", "SampleTable", "Texts"]
 
-
-def texts_of(column: pa.ChunkedArray) -> Texts:
-    """A text column as an object array, one string object per distinct value."""
-    codes, values = _codes(column)
-    return values[codes]
-
-
-def _codes(column: pa.ChunkedArray) -> tuple[Integers, Texts]:
-    """A text column as codes into its distinct values."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    whole = column.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # which of the two comes back differs between pyarrow versions
-        whole = whole.chunk(0) if whole.num_chunks else pa.array([], column.type)
-    codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return codes, np.array([*whole.dictionary.to_pylist(), ""], dtype=object)[:-1]
+Rows = TypeVar("Rows")
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
-    """Numbers; a null becomes nan."""
-    return column.to_numpy().astype(np.float64, copy=False)  # type: ignore[no-any-return]  # pyarrow has no types
+    return numbers(column, np.float64, np.nan)
 
 
-def _leaked(table: pa.Table) -> Texts:
-    """What answers held of other requests, None where nobody could tell."""
-    return np.array([*table["leaked"].to_pylist(), None], dtype=object)[:-1]
+def _integers(column: pa.ChunkedArray) -> Integers:
+    return numbers(column, np.int64, 0)
 
 
-@dataclass(frozen=True)
+def _bools(column: pa.ChunkedArray) -> Bools:
+    return numbers(column, np.bool_, missing=False)
+
+
+def _flags(column: pa.ChunkedArray) -> npt.NDArray[np.int8]:
+    """1, 0, and -1 where nobody knows."""
+    return numbers(column, np.int8, -1)
+
+
+class _Column(Generic[Rows]):
+    """A column of a `SampleTable`: made from the file once, or chosen from that of the whole table."""
+
+    def __init__(self, make: Callable[[pa.ChunkedArray], Rows]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type[SampleTable], name: str) -> None:
+        self._name = name
+
+    def __get__(self, table: SampleTable, owner: type[SampleTable]) -> Rows:
+        whole = table.chosen_from
+        made = self._make(table.arrow[self._name]) if whole is None else getattr(whole, self._name)[table.rows]
+        table.__dict__[self._name] = made  # from now on found there, before this is asked
+        return made
+
+
+@dataclass(frozen=True, eq=False)
 class SampleTable:
-    """One entry per attempt; columns as in `Sample`. The gaps of row i are `gaps[gap_offsets[i]:gap_offsets[i + 1]]`.
+    """One entry per attempt; columns as in `Sample`.
 
-    A planned request that was never sent has one final row with `attempt` 0 and `sent_s` nan.
+    A planned request that was never sent has one final row with `attempt` 0 and `sent_s` nan. `rows` are the numbers of
+    the rows that were `chosen_from` the whole table, where this is not the whole.
     """
 
-    load: Texts
-    request: Integers
-    attempt: Integers
-    final: Bools
-    intended_s: Floats
-    sent_s: Floats
-    first_token_s: Floats
-    end_s: Floats
-    outcome: Texts
-    why: Texts
-    status: Integers
-    served_by: Texts
-    degraded: Texts
-    tokens: Integers
-    gaps: npt.NDArray[np.float32]
-    gap_offsets: Integers
-    answer_ok: npt.NDArray[np.int8]
-    trace_id: pa.ChunkedArray
-    leaked: Texts
+    arrow: pa.Table
+    rows: Integers | None = None
+    chosen_from: SampleTable | None = None
+
+    load = _Column(Texts.from_arrow)
+    request = _Column(_integers)
+    attempt = _Column(_integers)
+    final = _Column(_bools)
+    intended_s = _Column(_floats)
+    sent_s = _Column(_floats)
+    first_token_s = _Column(_floats)
+    end_s = _Column(_floats)
+    outcome = _Column(Texts.from_arrow)
+    why = _Column(Texts.from_arrow)
+    status = _Column(_integers)
+    served_by = _Column(Texts.from_arrow)
+    degraded = _Column(Texts.from_arrow)
+    tokens = _Column(_integers)
+    answer_ok = _Column(_flags)
+    leaked = _Column(Texts.from_arrow)
 
     def __len__(self) -> int:
         """Rows."""
-        return len(self.request)
+        return len(self.arrow) if self.rows is None else len(self.rows)
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Self:
         """From a table with the schema of `chaos.journal.samples`."""
-        gaps = table["gaps_s"].combine_chunks()
-        if isinstance(gaps, pa.ChunkedArray):
-            gaps = gaps.chunk(0) if gaps.num_chunks else pa.array([], gaps.type)
-        lengths = pc.list_value_length(gaps).to_numpy(zero_copy_only=False)
-        answer = pc.fill_null(pc.cast(table["answer_ok"], pa.int8()), -1)
-        columns: dict[str, Any] = {
-            **{name: texts_of(table[name]) for name in ("load", "outcome", "why", "served_by", "degraded")},
-            **{
-                name: table[name].to_numpy().astype(np.int64, copy=False)
-                for name in ("request", "attempt", "status", "tokens")
-            },
-            **{name: _floats(table[name]) for name in ("intended_s", "sent_s", "first_token_s", "end_s")},
-        }
-        return cls(
-            **columns,
-            final=table["final"].to_numpy().astype(np.bool_, copy=False),
-            gaps=gaps.flatten().to_numpy(zero_copy_only=False),
-            gap_offsets=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
-            answer_ok=answer.to_numpy(),
-            trace_id=table["trace_id"],
-            leaked=_leaked(table),
-        )
+        return cls(table)
 
     @classmethod
     def build(cls, samples: Iterable[Sample]) -> Self:
         """From values, for tests and small evidence."""
         return cls.from_arrow(samples_table(samples))
 
-    def where(self, mask: Bools) -> Self:
-        """The rows for which `mask` is true, gaps included."""
-        lengths = np.diff(self.gap_offsets)
-        changed: dict[str, Any] = {
-            field.name: getattr(self, field.name)[mask]
-            for field in dataclasses.fields(self)
-            if field.name not in ("gaps", "gap_offsets", "trace_id")
-        }
-        return dataclasses.replace(
-            self,
-            **changed,
-            gaps=self.gaps[np.repeat(mask, lengths)],
-            gap_offsets=np.concatenate(([0], np.cumsum(lengths[mask], dtype=np.int64))),
-            trace_id=self.trace_id.filter(pa.array(mask)),
-        )
+    def where(self, mask: Bools) -> SampleTable:
+        """The rows for which `mask` is true."""
+        numbers = np.flatnonzero(mask)
+        whole, rows = (self, numbers) if self.rows is None else (self.chosen_from, self.rows[numbers])
+        return SampleTable(self.arrow, rows, whole)
 
     @cached_property
     def finals(self) -> SampleTable:
         """One row per planned request."""
-        return self.where(self.final)
+        return self if self.final.all() else self.where(self.final)
+
+    @cached_property
+    def trace_id(self) -> pa.ChunkedArray:
+        """Each has its own, so they stay as they lie in the file."""
+        whole = self.arrow["trace_id"]
+        return whole if self.rows is None else whole.take(pa.array(self.rows))
+
+    def pauses(self, mask: Bools) -> Pauses:
+        """The pauses between tokens of these rows, counted."""
+        chosen = np.zeros(len(self.arrow), dtype=np.bool_)
+        chosen[np.flatnonzero(mask) if self.rows is None else self.rows[mask]] = True
+        if GAPS_BEFORE.name in self.arrow.column_names:
+            return Pauses.exact(_entries(self.arrow[GAPS_BEFORE.name], chosen))
+        return Pauses.counted(_merged(self.arrow["gap_buckets"], self.arrow["gap_counts"], chosen))
+
+
+def _entries(lists: pa.ChunkedArray, chosen: Bools) -> npt.NDArray[Any]:
+    """The entries of the lists of the chosen rows, one behind the other."""
+    parts, start = [np.empty(0)], 0
+    for chunk in lists.chunks:
+        parts.append(inside(chunk, chosen[start : start + len(chunk)]))
+        start += len(chunk)
+    return np.concatenate(parts)
+
+
+def _merged(buckets: pa.ChunkedArray, counts: pa.ChunkedArray, chosen: Bools) -> Integers:
+    """The sketches of the chosen rows as one: pauses in each bucket."""
+    merged, start = np.zeros(NEVER + 1), 0
+    for mine, theirs in zip(buckets.chunks, counts.chunks, strict=True):
+        rows = chosen[start : start + len(mine)]
+        start += len(mine)
+        if rows.any():
+            here = np.bincount(inside(mine, rows), inside(theirs, rows))
+            merged[: len(here)] += here
+    return merged.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -155,13 +167,11 @@ class Points:
 
 @dataclass(frozen=True)
 class ReadingTable:
-    """Every reading of every series; texts are kept as codes into `targets` and `series`."""
+    """Every reading of every series."""
 
     t: Floats
     value: Floats
-    target_code: Integers
-    series_code: Integers
-    targets: Texts
+    target: Texts
     series: Texts
 
     def __len__(self) -> int:
@@ -171,9 +181,8 @@ class ReadingTable:
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Self:
         """From a table with the schema of `chaos.journal.samples`."""
-        target_code, targets = _codes(table["target"])
-        series_code, series = _codes(table["series"])
-        return cls(_floats(table["t"]), _floats(table["value"]), target_code, series_code, targets, series)
+        target, series = Texts.from_arrow(table["target"]), Texts.from_arrow(table["series"])
+        return cls(_floats(table["t"]), _floats(table["value"]), target, series)
 
     @classmethod
     def build(cls, readings: Iterable[ReadingRow]) -> Self:
@@ -182,7 +191,7 @@ class ReadingTable:
 
     @cached_property
     def _parsed(self) -> tuple[tuple[str, dict[str, str]], ...]:
-        return tuple(parse_series(text) for text in self.series)
+        return tuple(parse_series(text) for text in self.series.values)
 
     def select(self, name: str, labels: Mapping[str, str] | None = None, target: str | None = None) -> Points:
         """Points of every series of this name whose labels include the given ones, of one target or of all."""
@@ -192,12 +201,7 @@ class ReadingTable:
             for code, (found, has) in enumerate(self._parsed)
             if found == name and all(has.get(label) == value for label, value in wanted.items())
         ]
-        mask = np.isin(self.series_code, codes)
+        mask = np.isin(self.series.codes, codes)
         if target is not None:
-            mask &= self.targets[self.target_code] == target
-        return Points(
-            t=self.t[mask],
-            target=self.targets[self.target_code[mask]],
-            series=self.series[self.series_code[mask]],
-            value=self.value[mask],
-        )
+            mask &= self.target == target
+        return Points(self.t[mask], self.target[mask], self.series[mask], self.value[mask])

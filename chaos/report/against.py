@@ -89,8 +89,7 @@ def against(facts: Facts, hypothesis: Hypothesis, judged: Judged) -> Against:
         beyond = _beyond(hypothesis, judged, waits)
         return _ranked(counted, counted & beyond, waits)
     if measure.name == "cross_talk":
-        leaked = np.array([bool(each) for each in samples.leaked], dtype=np.bool_)
-        return _worst(samples, due, due & leaked)
+        return _worst(samples, due, due & samples.leaked.known & (samples.leaked != ""))
     hurt = np.flatnonzero(due & (misfortune(samples) >= 1))
     ranked = hurt[np.argsort(-misfortune(samples)[hurt], kind="stable")]
     return Against(ranked[:_WORST_OF_OTHERS], 0, int(due.sum()), direct=False)

@@ -87,8 +87,8 @@ def _first(finals: SampleTable, rows: Mask, labels: dict[str, str]) -> Iterator[
 
 
 def _between(finals: SampleTable, rows: Mask, labels: dict[str, str]) -> Iterator[Spread]:
-    gaps = finals.gaps[np.repeat(rows, np.diff(finals.gap_offsets))]
-    yield Spread.of(labels, _BETWEEN_S, gaps.tolist())
+    found = finals.pauses(rows)
+    yield Spread.counted(labels, _BETWEEN_S, zip(found.value.tolist(), found.count.tolist(), strict=True))
 
 
 def _tokens(finals: SampleTable, rows: Mask, labels: dict[str, str]) -> Iterator[Spread]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chaos.journal.sketch import Integers
 from chaos.journal.tables import Points, ReadingTable
 from chaos.verdict.statistics import Floats
 
@@ -61,14 +62,16 @@ class Track:
 
 def tracks(points: Points) -> tuple[Track, ...]:
     """Points split by target and series, each in order of time."""
-    keys = sorted(set(zip(points.target.tolist(), points.series.tolist(), strict=True)))
-    return tuple(_track(points, target, series) for target, series in keys)
+    key = points.target.codes.astype(np.int64) * len(points.series.values) + points.series.codes
+    order = np.lexsort((points.t, key))
+    parts = np.split(order, np.flatnonzero(np.diff(key[order])) + 1) if len(order) else []
+    found = (_track(points, rows) for rows in parts)
+    return tuple(sorted(found, key=lambda track: (track.target, track.series)))
 
 
-def _track(points: Points, target: str, series: str) -> Track:
-    rows = np.flatnonzero((points.target == target) & (points.series == series))
-    rows = rows[np.argsort(points.t[rows], kind="stable")]
-    return Track(target, series, points.t[rows], points.value[rows])
+def _track(points: Points, rows: Integers) -> Track:
+    target, series = points.target[int(rows[0])], points.series[int(rows[0])]
+    return Track(str(target), str(series), points.t[rows], points.value[rows])
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ def counter(readings: ReadingTable, name: str, labels: Mapping[str, str], target
 def _scrapes(readings: ReadingTable, name: str, target: str) -> Floats:
     """When the exporter was read: any series of the same namespace (`gateway_...`) tells, also before this one came."""
     namespace = _NAMESPACE.split(name, maxsplit=1)[0]
-    codes = [i for i, series in enumerate(readings.series) if _NAMESPACE.split(series, maxsplit=1)[0] == namespace]
-    rows = np.isin(readings.series_code, codes) & (readings.targets[readings.target_code] == target)
+    own = [series for series in readings.series.values if _NAMESPACE.split(series, maxsplit=1)[0] == namespace]
+    rows = readings.series.isin(own) & (readings.target == target)
     return np.asarray(readings.t[rows], dtype=np.float64)
 
 

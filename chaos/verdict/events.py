@@ -30,7 +30,7 @@ def polled_until(evidence: Evidence) -> float | None:
     beats, holes = evidence.readings.select(HEARTBEAT), evidence.readings.select(MISSED)
     if not len(beats):
         return None
-    last_answers = [float(beats.t[beats.target == target].max()) for target in set(beats.target.tolist())]
+    last_answers = [float(beats.t[beats.target == target].max()) for target in beats.target.distinct]
     return min(last_answers + [float(t) for t in holes.t[holes.value > 0]])
 
 

@@ -11,11 +11,12 @@ from typing import Literal
 
 import numpy as np
 
+from chaos.journal.sketch import Pauses
 from chaos.journal.tables import SampleTable
 from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.shares import settle
-from chaos.verdict.statistics import Floats, quantile, quantile_interval
+from chaos.verdict.statistics import Floats, interval_ranks, quantile, quantile_interval, rank_of
 from chaos.verdict.view import ANSWERED, Bound, Mask, View, among, decided
 
 QuantileName = Literal["p50", "p90", "p95", "p99"]
@@ -69,9 +70,37 @@ def estimate_quantile(
     )
 
 
-def gaps_s(samples: SampleTable, rows: Mask) -> Floats:
-    """Pauses between tokens of these rows. A stream that broke after its first token ends in an infinite pause."""
-    lengths = np.diff(samples.gap_offsets)
-    heard = np.asarray(samples.gaps, dtype=np.float64)[np.repeat(rows, lengths)]
+def pauses(samples: SampleTable, rows: Mask) -> Pauses:
+    """Pauses between tokens of these rows. A stream that broke after its first token ends in one that never ended."""
     broken = rows & ~np.isnan(samples.first_token_s) & ~among(samples.outcome, ANSWERED)
-    return np.concatenate((heard, np.full(int(broken.sum()), math.inf)))
+    return samples.pauses(rows).and_never(int(broken.sum()))
+
+
+def estimate_pauses(found: Pauses, name: QuantileName, bound: Bound, streams: int) -> Estimate:
+    """A quantile of counted pauses. Its interval counts streams, and reaches to the edges of the buckets of a sketch:
+    no pause in them was shorter or longer.
+    """
+    n = len(found)
+    if not n:
+        return Estimate(None, missing="no streams with pauses in this window")
+    q, units = share_of(name), min(n, streams)
+    low, high = (None if rank is None else found.at(rank) for rank in interval_ranks(n, q, units))
+    at = found.at(rank_of(n, q))
+    never = int(found.count[np.isinf(found.value)].sum())
+    interval = 0.0 if low is None else float(found.low[low]), math.inf if high is None else float(found.high[high])
+    return Estimate(
+        float(found.value[at]),
+        interval,
+        units,
+        detail=f"{never} of {n} waited in vain" if never else "",
+        to_settle=_settle_pauses(found, bound, q, units) if low is None or low != high else _SKETCHED,
+    )
+
+
+_SKETCHED = "the bound lies within the one percent to which pauses are known: another bound"
+
+
+def _settle_pauses(found: Pauses, bound: Bound, q: float, units: int) -> str:
+    limit = bound.at_most if bound.at_most is not None else bound.at_least
+    in_time = int(found.count[found.value <= (math.inf if limit is None else limit)].sum()) / len(found)
+    return settle(in_time, units, Bound(at_least=q), "requests")

@@ -53,29 +53,44 @@ def binomial_cumulative(n: int, q: float) -> Floats:
     return np.cumsum(np.exp(logs))
 
 
+def rank_of(n: int, q: float) -> int:
+    """Which of `n` values in order is their quantile, from 1: the first that a share `q` of all does not exceed."""
+    return max(1, math.ceil(q * n - 1e-9))
+
+
 def quantile(values: Floats, q: float) -> float:
     """The smallest value that at least a share `q` of all values do not exceed; no interpolation, so inf is welcome."""
-    ordered = np.sort(values)
-    return float(ordered[max(0, math.ceil(q * len(ordered) - 1e-9) - 1)])
+    place = rank_of(len(values), q) - 1
+    return float(np.partition(values, place)[place])
 
 
-def quantile_interval(values: Floats, q: float, independent: int | None = None) -> tuple[float, float]:
-    """Distribution-free interval of a quantile from order statistics; `values` must not be empty.
+def interval_ranks(n: int, q: float, units: int) -> tuple[int | None, int | None]:
+    """The ranks (from 1) of `n` values between which their true quantile lies; None where no rank is extreme enough.
 
     The number of values below the true quantile is binomial, so two ranks hold the quantile between them whatever the
-    distribution (David and Nagaraja, Order Statistics, section 7.1). Where no rank is extreme enough the side is
-    open: 0 below, inf above. `independent` is the number of independent units when the values come in clusters (token
-    gaps of one request).
+    distribution (David and Nagaraja, Order Statistics, section 7.1). `units` is the number of independent units when
+    the values come in clusters (token gaps of one request).
     """
-    ordered, n = np.sort(values), len(values)
-    units = min(n, independent or n)
     cumulative = binomial_cumulative(units, q)
     low_rank = int(np.searchsorted(cumulative, _TAIL, side="right"))
     high_rank = int(np.searchsorted(cumulative, 1 - _TAIL, side="left")) + 1
     scale = n / units
-    low = 0.0 if low_rank == 0 else float(ordered[math.ceil(low_rank * scale) - 1])
-    high = math.inf if high_rank > units else float(ordered[min(n, math.ceil(high_rank * scale)) - 1])
-    return low, high
+    low = math.ceil(low_rank * scale) if low_rank else None
+    return low, None if high_rank > units else min(n, math.ceil(high_rank * scale))
+
+
+def quantile_interval(values: Floats, q: float, independent: int | None = None) -> tuple[float, float]:
+    """Distribution-free interval of a quantile from order statistics (`interval_ranks`); `values` must not be empty.
+
+    An open side is 0 below, inf above. `independent` is the number of independent units, where values are clustered.
+    """
+    n = len(values)
+    low, high = interval_ranks(n, q, min(n, independent or n))
+    ordered = np.partition(values, [rank - 1 for rank in (low, high) if rank is not None] or [0])
+    return (
+        0.0 if low is None else float(ordered[low - 1]),
+        math.inf if high is None else float(ordered[high - 1]),
+    )
 
 
 def bootstrap_ratio(

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaos.journal.evidence import Evidence
-from chaos.journal.tables import SampleTable, Texts
+from chaos.journal.tables import SampleTable
+from chaos.journal.texts import Texts
 from chaos.verdict.windows import RunTimes, Window
 
 SERVED = frozenset({"good", "degraded"})
@@ -57,20 +58,17 @@ class View:
 
 def among(outcomes: Texts, wanted: frozenset[str]) -> Mask:
     """Which rows have one of these outcomes."""
-    rows = np.zeros(len(outcomes), dtype=np.bool_)
-    for outcome in wanted:
-        rows |= outcomes == outcome
-    return rows
+    return outcomes.isin(wanted)
 
 
 def decided(samples: SampleTable) -> Mask:
     """Rows whose outcome is known."""
-    return ~among(samples.outcome, frozenset({UNDECIDED}))
+    return samples.outcome != UNDECIDED
 
 
 def marked(degraded: Texts, reason: str | None) -> Mask:
     """Rows whose `x-degraded` names the reason, or anything at all when `reason` is None."""
-    return among(degraded, frozenset(text for text in set(degraded.tolist()) if says(text, reason)))
+    return among(degraded, frozenset(text for text in degraded.values if says(text, reason)))
 
 
 def says(degraded: str, reason: str | None) -> bool:

@@ -113,8 +113,9 @@ def test_a_selection_of_rows_takes_their_gaps_along():
     table = Evidence.build(samples=[sample(n) for n in range(8)]).samples
     chosen = table.where(table.request % 2 == 1)
     assert chosen.request.tolist() == [1, 3, 5, 7]
-    assert np.diff(chosen.gap_offsets).tolist() == [1, 3, 1, 3]
-    assert len(chosen.gaps) == 8
+    everything = np.ones(4, dtype=bool)
+    assert (len(table.pauses(np.ones(8, dtype=bool))), len(chosen.pauses(everything))) == (12, 8)
+    assert len(chosen.where(chosen.request > 3).pauses(everything[:2])) == 4
     assert chosen.trace_id.to_pylist()[0] == f"{1:032x}"
 
 

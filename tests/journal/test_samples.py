@@ -9,6 +9,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,8 @@ from chaos.journal.samples import (
     sample_writer,
     samples_table,
 )
+from chaos.journal.sketch import sketches
+from chaos.journal.tables import SampleTable
 from chaos.run.flushing import keep_flushed
 from chaos.testing.clock import VirtualClock, run_virtual
 
@@ -40,7 +43,9 @@ def sample(n, **changes):
 
 
 def as_row(row):
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(row).items()}
+    _, buckets, counts = sketches([row.gaps_s])
+    sketch = {"gap_buckets": buckets.tolist(), "gap_counts": counts.tolist()}
+    return {name: value for name, value in vars(row).items() if name != "gaps_s"} | sketch
 
 
 def written(folder, rows, **settings):
@@ -65,8 +70,9 @@ def test_what_is_written_is_read_across_batches_and_growing_dictionaries(tmp_pat
 def test_strangers_open_the_file_with_pyarrow_alone(tmp_path):
     written(tmp_path, [sample(n) for n in range(9)], most_rows=2).close()
     table = pa.ipc.open_stream(tmp_path / SAMPLES_FILE).read_all()
-    assert table.column_names == list(vars(sample(0)))
-    assert table["gaps_s"].type == pa.list_(pa.float32())
+    names = " ".join(table.column_names).replace("gap_buckets gap_counts", "gaps_s").split()
+    assert names == list(vars(sample(0)))
+    assert table["gap_buckets"].type == pa.list_(pa.int16())
     assert table.num_rows == 9
 
 
@@ -129,13 +135,39 @@ def test_noise_is_no_rows_and_no_exception(noise):
     assert trouble
 
 
-def test_evidence_from_before_a_column_was_added_is_read_and_knows_nothing_there():
-    table = samples_table([sample(0)]).drop_columns(["leaked"])
+def streamed(table):
     stream = io.BytesIO()
     with pa.ipc.new_stream(stream, table.schema) as writer:
         writer.write_table(table)
-    read, trouble = read_stream(stream.getvalue(), SAMPLES_SCHEMA)
+    return stream.getvalue()
+
+
+def test_evidence_from_before_a_column_was_added_is_read_and_knows_nothing_there():
+    read, trouble = read_stream(streamed(samples_table([sample(0)]).drop_columns(["leaked"])), SAMPLES_SCHEMA)
     assert (None, [None], 1) == (trouble, read["leaked"].to_pylist(), len(read))
+
+
+def test_a_column_that_a_later_version_adds_is_not_looked_at():
+    table = samples_table([sample(0)]).append_column("mood", pa.array(["fine"]))
+    read, trouble = read_stream(streamed(table), SAMPLES_SCHEMA)
+    assert (None, SAMPLES_SCHEMA.names, 1) == (trouble, read.column_names, len(read))
+
+
+def test_evidence_from_before_sketches_gives_every_pause_as_it_was():
+    table = samples_table([sample(n) for n in range(4)]).drop_columns(["gap_buckets", "gap_counts", "leaked"])
+    before = table.append_column("gaps_s", pa.array([[], [0.25], [0.5, 0.125], [0.25]], pa.list_(pa.float32())))
+    read, trouble = read_stream(streamed(before), SAMPLES_SCHEMA)
+    rows = SampleTable.from_arrow(read)
+    found = rows.pauses(rows.request > 0)
+    assert (None, [0.125, 0.25, 0.5], [1, 2, 1]) == (trouble, found.value.tolist(), found.count.tolist())
+    assert found.low.tolist() == found.high.tolist() == found.value.tolist()
+    assert len(rows.where(rows.request == 2).pauses(np.ones(1, dtype=bool))) == 2
+
+
+def test_evidence_without_any_pauses_has_none():
+    table = samples_table([sample(3)]).drop_columns(["gap_buckets", "gap_counts"])
+    rows = SampleTable.from_arrow(read_stream(streamed(table), SAMPLES_SCHEMA)[0])
+    assert len(rows.pauses(rows.final)) == 0
 
 
 def test_other_columns_are_not_believed(tmp_path):

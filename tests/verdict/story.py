@@ -199,7 +199,9 @@ class Story:
         samples = _rows(run_dir / SAMPLES_FILE, SAMPLES_SCHEMA, self.samples())
         readings = _rows(run_dir / READINGS_FILE, READINGS_SCHEMA, self.readings())
         if self.ending:
-            recorder.record_at(LOAD_END + 2.1, "seal", records=recorder.count + 1, samples=samples, readings=readings)
+            counts = {"records": recorder.count + 1, "samples": samples.count, "readings": readings.count}
+            sums = {SAMPLES_FILE: samples.sha256, READINGS_FILE: readings.sha256}
+            recorder.record_at(LOAD_END + 2.1, "seal", **counts, sha256=sums)
         recorder.close()
 
 
@@ -207,12 +209,12 @@ def _event(at: float, name: str) -> dict[str, Any]:
     return {"source": "gateway", "at": at, "name": name, "dependency": "vector-store"}
 
 
-def _rows(path: Path, schema: Any, rows: Iterator[Any]) -> int:
+def _rows(path: Path, schema: Any, rows: Iterator[Any]) -> RowWriter[Any]:
     writer: RowWriter[Any] = RowWriter(path, schema)
     for row in rows:
         writer.append(row)
     writer.close()
-    return writer.count
+    return writer
 
 
 STORM = Behaviour(fail_every=4, degraded="no_retrieval", ttft_s=2.4, calls=4)

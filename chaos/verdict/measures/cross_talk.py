@@ -34,11 +34,10 @@ class CrossTalk:
     def estimate(self, view: View) -> Estimate:
         """An exact count, with the trace ids of the first few: whose answer, whose words."""
         samples = view.evidence.samples
-        marked = np.array([each is not None for each in samples.leaked], dtype=np.bool_)
-        answers = view.requests(self.load) & marked & among(samples.outcome, ANSWERED)
+        answers = view.requests(self.load) & samples.leaked.known & among(samples.outcome, ANSWERED)
         if not answers.any():
             return Estimate(None, missing="no answer to a marked request in this window (`marked: true` on the load)")
-        leaks = np.flatnonzero(answers & np.array([bool(each) for each in samples.leaked], dtype=np.bool_))
+        leaks = np.flatnonzero(answers & (samples.leaked != ""))
         named = [self._named(view, int(row)) for row in leaks[:_NAMED]]
         detail = f"{len(leaks)} of {int(answers.sum())} answers" + "".join(f"; {each}" for each in named)
         return exact(float(len(leaks)), int(answers.sum()), detail)

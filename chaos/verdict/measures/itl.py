@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
-from chaos.verdict.latency import QuantileName, estimate_quantile, gaps_s
+from chaos.verdict.latency import QuantileName, estimate_pauses, pauses
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import View, decided
 
@@ -30,6 +30,4 @@ class Itl:
         """
         samples = view.evidence.samples
         rows = view.requests(self.load) & decided(samples) & (samples.first_token_s == samples.first_token_s)
-        return estimate_quantile(
-            gaps_s(samples, rows), self.quantile, view.bound, int(rows.sum()), "streams with pauses"
-        )
+        return estimate_pauses(pauses(samples, rows), self.quantile, view.bound, int(rows.sum()))

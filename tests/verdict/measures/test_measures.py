@@ -149,8 +149,18 @@ def test_e2e_of_a_broken_answer_is_endless_even_with_a_first_token() -> None:
 
 
 def test_a_stream_that_broke_off_is_an_endless_pause() -> None:
-    assert pytest.approx(estimate(Itl("p99"), Story()).value) == 0.02
+    assert pytest.approx(estimate(Itl("p99"), Story()).value, rel=0.01) == 0.02
     assert math.isinf(estimate(Itl("p90"), changed(HURT, outcome="failed", first_token_s=INJECT)).value or 0)
+
+
+def test_the_interval_of_a_pause_reaches_to_the_edges_of_its_bucket() -> None:
+    low, high = estimate(Itl("p50"), Story()).interval or (0, 0)
+    assert low < 0.02 < high < 1.021 * low
+
+
+def test_a_bound_within_the_one_percent_that_a_pause_is_known_to_is_settled_by_no_more_requests() -> None:
+    told = estimate(Itl("p50"), Story()).to_settle or ""
+    assert "within the one percent" in told
 
 
 def test_pauses_of_one_stream_are_no_independent_samples() -> None:
