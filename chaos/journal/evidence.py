@@ -18,7 +18,15 @@ import pyarrow as pa
 from chaos.journal.reader import Problem, read_journal
 from chaos.journal.record import ReadingRow, Record, Sample, Span
 from chaos.journal.recorder import JOURNAL_FILE
-from chaos.journal.samples import READINGS_FILE, READINGS_SCHEMA, SAMPLES_FILE, SAMPLES_SCHEMA, mapped, read_stream
+from chaos.journal.samples import (
+    READINGS_FILE,
+    READINGS_SCHEMA,
+    SAMPLES_FILE,
+    SAMPLES_SCHEMA,
+    mapped,
+    no_rows,
+    read_stream,
+)
 from chaos.journal.spans import SPANS_FILE, SPANS_SCHEMA, SpanTable
 from chaos.journal.tables import ReadingTable, SampleTable
 
@@ -97,7 +105,7 @@ def load_evidence(run_dir: Path) -> Evidence:
 def _spans(path: Path, sealed: int | None, believed: frozenset[str], problems: list[Problem]) -> pa.Table:
     """Runs from before there were spans have no such file, and their seals no count of it."""
     if not sealed and not path.exists():
-        return SPANS_SCHEMA.empty_table()
+        return no_rows(SPANS_SCHEMA)
     return _columns(path, SPANS_SCHEMA, sealed, believed, problems)
 
 
@@ -132,7 +140,7 @@ def _columns(
     """
     if not path.exists():
         problems.append(Problem("missing", f"{path.name} is not in the run directory"))
-        return schema.empty_table()
+        return no_rows(schema)
     table, trouble = read_stream(mapped(path), schema, believed=path.name in believed)
     if trouble:
         problems.append(Problem("torn" if sealed is None else "tampered", f"{path.name}: {trouble}"))

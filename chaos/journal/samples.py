@@ -201,6 +201,11 @@ def reading_writer(folder: Path, **settings: Any) -> RowWriter[ReadingRow]:
     return RowWriter(folder / READINGS_FILE, READINGS_SCHEMA, **settings)
 
 
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """An empty table."""
+    return pa.Table.from_batches([], schema=schema)
+
+
 def mapped(path: Path) -> pa.Buffer:
     """The bytes of a file, brought into memory only where they are looked at. Raises OSError."""
     return pa.memory_map(str(path)).read_buffer() if path.stat().st_size else pa.py_buffer(b"")
@@ -212,12 +217,12 @@ def read_stream(data: bytes | pa.Buffer, schema: pa.Schema, *, believed: bool = 
     Without `believed` every value of a batch is checked before anybody looks at it.
     """
     if not len(data):  # the schema goes out with the first batch
-        return schema.empty_table(), None
+        return no_rows(schema), None
     try:
         reader = pa.ipc.open_stream(pa.py_buffer(data) if isinstance(data, bytes) else data)
         found = _columns(reader.schema, schema)
     except (pa.ArrowException, OSError, ValueError) as error:
-        return schema.empty_table(), f"no readable stream: {error}"
+        return no_rows(schema), f"no readable stream: {error}"
     batches, trouble = _batches(reader, found, believed=believed)
     return _with_all_columns(pa.Table.from_batches(batches, schema=pa.schema(found)), schema), trouble
 
