@@ -90,3 +90,9 @@ class Texts:
         """As numpy has texts of any length."""
         del dtype, copy
         return np.array((*self.values, None), dtype=object)[self.codes]
+
+    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:  # noqa: A002  pyarrow's name for it
+        """As Arrow has texts."""
+        codes = pa.array(self.codes, pa.int32(), mask=~self.known)
+        plain = pa.DictionaryArray.from_arrays(codes, pa.array(self.values, pa.string())).dictionary_decode()
+        return plain if type is None else plain.cast(type)

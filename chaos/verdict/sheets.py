@@ -90,15 +90,13 @@ def _attempts(view: View, rows: Mask) -> pa.Table:
 
 
 def _as_they_are(samples: SampleTable) -> dict[str, Any]:
-    texts = {key: np.asarray(getattr(samples, key)) for key in ("load", "outcome", "why", "served_by", "degraded")}
+    texts = ("load", "outcome", "why", "served_by", "degraded", "leaked")
     plain = ("request", "attempt", "final", "intended_s", "sent_s", "first_token_s", "end_s", "status", "tokens")
     known = np.array([{1: True, 0: False}.get(int(each)) for each in samples.answer_ok], dtype=object)
     return {
-        **texts,
-        **{key: getattr(samples, key) for key in plain},
+        **{key: getattr(samples, key) for key in (*texts, *plain)},
         "answer_ok": known,
         "trace_id": samples.trace_id.combine_chunks(),
-        "leaked": samples.leaked,
     }
 
 
@@ -122,7 +120,7 @@ def _requests(view: View) -> pa.Table:
 def _readings(view: View) -> pa.Table:
     readings = view.evidence.readings
     rows = np.ones(len(readings), dtype=np.bool_) if view.window is None else view.window.holds(readings.t)
-    texts = readings.targets[readings.target_code[rows]], readings.series[readings.series_code[rows]]
+    texts = readings.target[rows], readings.series[rows]
     return pa.Table.from_arrays(
         [pa.array(readings.t[rows]), *(pa.array(text, _TEXT) for text in texts), pa.array(readings.value[rows])],
         schema=SCHEMAS["readings"],

@@ -22,6 +22,7 @@ def column(words, *, encoded=True):
 def test_it_compares_and_selects_as_an_array_of_texts_does(words, encoded):
     texts, array = column(words, encoded=encoded), np.array([*words, "x"], dtype=object)[:-1]
     assert texts.tolist() == list(texts) == np.asarray(texts).tolist() == words
+    assert pa.array(texts, pa.string()).to_pylist() == pa.array(texts).to_pylist() == words
     for word in ("good", "", None, "never heard"):
         assert (texts == word).tolist() == [each == word for each in words]
         assert (texts != word).tolist() == [each != word for each in words]
