@@ -42,18 +42,21 @@ def parse_selector(text: str) -> tuple[str, dict[str, str]]:
 
 @dataclass(frozen=True)
 class Track:
-    """One series of one target over time."""
+    """One series of one target over time. `resets` are the last looks before it fell, where it has grown over that."""
 
     target: str
     series: str
     t: Floats
     value: Floats
+    resets: tuple[float, ...] = ()
 
     def growth(self) -> Track:
         """The same track as a counter that never falls."""
         steps = np.diff(self.value)
         grown = np.where(steps < 0, self.value[1:], steps)
-        return Track(self.target, self.series, self.t, self.value[0] + np.concatenate(([0.0], np.cumsum(grown))))
+        resets = tuple(self.t[:-1][steps < 0].tolist())
+        value = self.value[0] + np.concatenate(([0.0], np.cumsum(grown)))
+        return Track(self.target, self.series, self.t, value, resets)
 
     def moved(self) -> bool:
         """Whether it ever changed."""
@@ -108,10 +111,10 @@ def counter(readings: ReadingTable, name: str, labels: Mapping[str, str], target
     found = tracks(readings.select(name, labels, target))
     if not found:
         return None
-    return Counter(tuple(_from_zero(track, _scrapes(readings, name, track.target)).growth() for track in found))
+    return Counter(tuple(_from_zero(track, scrapes(readings, name, track.target)).growth() for track in found))
 
 
-def _scrapes(readings: ReadingTable, name: str, target: str) -> Floats:
+def scrapes(readings: ReadingTable, name: str, target: str) -> Floats:
     """When the exporter was read: any series of the same namespace (`gateway_...`) tells, also before this one came."""
     namespace = _NAMESPACE.split(name, maxsplit=1)[0]
     own = [series for series in readings.series.values if _NAMESPACE.split(series, maxsplit=1)[0] == namespace]
