@@ -66,6 +66,30 @@ CATCHES = (
 )
 
 
+BEGIN, END = "<!-- weaknesses: begin; `make weaknesses` writes this -->", "<!-- weaknesses: end -->"
+
+
+def table(summary: str) -> str:
+    """What the README shows between its two markers: the pairs, and how the last run of all of them came out."""
+    rows = [f"| `{catch.weakness}` | {catch.experiment} | {catch.hypothesis} |" for catch in CATCHES]
+    head = ["| planted weakness | caught by | the claim that falls |", "| --- | --- | --- |"]
+    return "\n".join([summary, "", *head, *rows])
+
+
+def shown_in(page: str) -> str:
+    """The text between the markers of a page. Raises ValueError where it has not just one pair."""
+    (_, rest) = page.split(BEGIN)
+    (inside, _) = rest.split(END)
+    return inside.strip()
+
+
+def with_table(page: str, text: str) -> str:
+    """The page with this text between its markers, and every other byte as it was. Raises ValueError."""
+    (before, rest) = page.split(BEGIN)
+    (_, after) = rest.split(END)
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+
+
 def stale(weaknesses: Collection[str]) -> list[str]:
     """What is wrong with the table itself: a weakness that nothing catches, a name that has changed."""
     named = {catch.weakness for catch in CATCHES}

@@ -1,9 +1,10 @@
 """`make weaknesses`: every planted mistake is caught by the claim that should catch it; the hardened stack makes none.
 
-    python tests/soak/weaknesses.py [--seed N] [--to FILE] [--keep DIR]
+    python tests/soak/weaknesses.py [--seed N] [--to FILE] [--readme FILE] [--keep DIR]
 
-Writes docs/weaknesses.md. Resumable: an experiment whose verdict lies in DIR is not run again. The exit code is 1 when
-a weakness is not caught, or when the hardened stack is not upheld by every experiment.
+Writes docs/weaknesses.md and the table of the README. Every run is live. Resumable: an experiment whose verdict lies in
+DIR is not run again. The exit code is 1 when a weakness is not caught, or when the hardened stack is not upheld by
+every experiment.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "system"), str(HERE.parent / "spec")]
 
-from caught import CATCHES, EXPERIMENTS, Catch, stale
+from caught import CATCHES, EXPERIMENTS, Catch, stale, table, with_table
 from drill import ROOT, Drill
 from judging import claim_of, is_caught, not_upheld, run_verdict, told
 from matrix import bring_up, own_place
@@ -140,6 +141,15 @@ def troubles(planted: Mapping[Catch, Shown], hardened: Mapping[str, Shown]) -> l
     ]
 
 
+def outcome(planted: Mapping[Catch, Shown], hardened: Mapping[str, Shown]) -> str:
+    """How many came out as they should, in one sentence."""
+    caught, upheld = (sum(shown.wrong is None for shown in each) for each in (planted.values(), hardened.values()))
+    return (
+        f"{caught} of {len(planted)} planted weaknesses are caught by the claim that should, and {upheld} of "
+        f"{len(hardened)} experiments are upheld on the hardened stack."
+    )
+
+
 def say(text: str) -> None:
     """To whoever waits."""
     print(text, flush=True)  # noqa: T201  the command's own output
@@ -150,6 +160,7 @@ def main(arguments: Iterable[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--to", type=Path, default=ROOT / "docs" / "weaknesses.md", metavar="FILE")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md", metavar="FILE")
     parser.add_argument("--keep", type=Path, default=ROOT / "soak" / "weaknesses", metavar="DIR")
     options = parser.parse_args(list(arguments))
     options.keep.mkdir(parents=True, exist_ok=True)
@@ -163,6 +174,7 @@ def main(arguments: Iterable[str]) -> int:
     text = page(summaries, planted, hardened)
     options.to.parent.mkdir(parents=True, exist_ok=True)
     options.to.write_text(text)
+    options.readme.write_text(with_table(options.readme.read_text(), table(outcome(planted, hardened))))
     wrong = troubles(planted, hardened)
     say("\n".join([text, *wrong]))
     return 1 if wrong else 0
