@@ -48,6 +48,30 @@ class Progress(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Overheard:
+    """Whatever shows the run, with one more who hears it."""
+
+    shown: Progress
+    also: Callable[[str, Mapping[str, Any]], None]
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        self.shown.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop showing."""
+        self.shown.__exit__(kind, error, trace)
+
+    def tell(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Both hear it, the other one first: it never raises."""
+        self.also(kind, fields)
+        self.shown.tell(kind, fields)
+
+
 @dataclass
 class Lines:
     """One line for each moment of the story; times count from the start of the load, as in the plan and the report."""

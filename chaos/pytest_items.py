@@ -135,5 +135,7 @@ def _new_bench(config: pytest.Config) -> Bench:
         out=here / config.getoption("--chaos-out"),
         state=state_root(os.environ),
         here=here,
+        metrics=config.getoption("--chaos-metrics"),
+        metrics_token_file=config.getoption("--chaos-metrics-token-file"),
     )
     return Bench(order)

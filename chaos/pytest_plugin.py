@@ -21,6 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--chaos-seed", type=int, default=1, help="draws targets and arrivals (default 1)")
     group.addoption("--chaos-out", default="runs", metavar="DIR", help="folder of run directories (default runs)")
     group.addoption("--chaos-weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
+    group.addoption("--chaos-metrics", metavar="HOST:PORT", help="serve /metrics and /annotations while runs go on")
+    group.addoption("--chaos-metrics-token-file", metavar="F", help="ask for its content there (made if missing)")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.adapters.clock import MonotonicClock
 from chaos.adapters.host import real_host
 from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
+from chaos.live.page import LivePage
+from chaos.live.server import CannotListen, watched
 from chaos.paths import shown
-from chaos.progress import Lines
+from chaos.progress import Lines, Overheard
 from chaos.report.summary import block
 from chaos.run.stop import Stop
 from chaos.spec.model import Experiment
 from chaos.stacks.lending import Kind, lend
 from chaos.stacks.local import LocalStack, StackTrouble
-from chaos.verdict.outcome import STOPPED
+from chaos.verdict.outcome import BAD_INPUT, STOPPED
 from chaos.wiring import standing_stack
 
 _SIGNALS = {"SIGINT", "SIGTERM"}
@@ -25,7 +29,7 @@ _SIGNALS = {"SIGINT", "SIGTERM"}
 @dataclass(frozen=True)
 class Order:
     """What the options of a session ask for. `profile` is the stack for all, else each file says its own; `state` is
-    the harness's state folder, `here` where pytest was called.
+    the harness's state folder, `here` where pytest was called, `metrics` where others may read while runs go on.
     """
 
     profile: str | None
@@ -34,6 +38,8 @@ class Order:
     out: Path
     state: Path
     here: Path
+    metrics: str | None = None
+    metrics_token_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,8 @@ class Bench:
         """Nothing is started yet."""
         self._order = order
         self._runner = asyncio.Runner()
-        self._held = contextlib.AsyncExitStack()
+        self._held, self._served = contextlib.AsyncExitStack(), contextlib.AsyncExitStack()
+        self._page: LivePage | None = None
         self._profile = ""
         self._stack: LocalStack | None = None
         self._trouble: StackTrouble | None = None
@@ -89,12 +96,27 @@ class Bench:
     async def _attempt(self, experiment: Experiment, stop: Stop, events: list[str]) -> Ran:
         order = self._order
         try:
+            page = await self._watched(events.append)
             stack = await self._ready(order.profile or experiment.profile, stop)
+        except CannotListen as reason:
+            return Ran(BAD_INPUT, f"error: {reason}")
         except StackTrouble as trouble:
             return Ran(STOPPED if stop.requested() else trouble.exit_code, f"error: {trouble}")
         async with real_host() as host:
             planned = await plan_now(experiment, order.seed, Place(stack, host, order.out, order.state))
-            return planned if isinstance(planned, Ran) else await run_one(*planned, stop, Lines(events.append).tell)
+            if isinstance(planned, Ran):
+                return planned
+            lines = Lines(events.append)
+            heard = Overheard(lines, page.follow(planned[0])) if page else lines
+            return await run_one(*planned, stop, heard.tell)
+
+    async def _watched(self, warn: Callable[[str], None]) -> LivePage | None:
+        """The page of this session, served from its first run on; it answers while a run goes on."""
+        order = self._order
+        if self._page is None and order.metrics is not None:
+            page = watched(order.metrics, order.metrics_token_file, MonotonicClock(), warn)
+            self._page = await self._served.enter_async_context(page)
+        return self._page
 
     async def _ready(self, profile: str, stop: Stop) -> LocalStack:
         """The stack of this profile, brought up when it is not there. One that did not come up is not tried again.
@@ -122,6 +144,7 @@ class Bench:
     async def _down(self) -> None:
         """A signal does not cut this short: what is half down would stay."""
         async with stopped_by_signals(Stop(), lambda _: None):
+            await self._served.aclose()
             await self._held.aclose()
 
 

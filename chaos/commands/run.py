@@ -15,9 +15,11 @@ from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
 from chaos.commands import repeated
 from chaos.commands.files import experiment_files, read_file
 from chaos.commands.front import BadInput, Front
+from chaos.live.page import LivePage
+from chaos.live.server import CannotListen, watched
 from chaos.paths import shown, state_root
 from chaos.plan.plan import Plan
-from chaos.progress import Lines, Panel, Progress
+from chaos.progress import Lines, Overheard, Panel, Progress
 from chaos.repeating import Carried, Repeating, new_series, speaks_for
 from chaos.report.summary import block, one_line
 from chaos.run.stop import Stop
@@ -48,6 +50,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
     repeated.add(command)
     command.add_argument("--no-runbook", action="store_true", help="leave the marked block of the runbook as it is")
+    command.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics and /annotations while runs go on")
+    command.add_argument("--metrics-token-file", metavar="F", help="ask for its content there (made if missing)")
     command.add_argument("--json", action="store_true", help="print verdict.json of each run")
     command.set_defaults(run=run)
 
@@ -65,7 +69,10 @@ def run(arguments: argparse.Namespace, front: Front) -> int:
     for _, experiment in experiments if arguments.resume else ():
         repeated.must_be_the_same(Path(arguments.resume), experiment)
     session = (_SeriesSession if in_series else _Session)(arguments, front, experiments)
-    return asyncio.run(session.run())
+    try:
+        return asyncio.run(session.run())
+    except CannotListen as reason:
+        raise BadInput(str(reason)) from reason
 
 
 def _read(arguments: argparse.Namespace, front: Front) -> tuple[list[tuple[Path, Experiment]], list[Diagnostic]]:
@@ -81,19 +88,27 @@ def _read(arguments: argparse.Namespace, front: Front) -> tuple[list[tuple[Path,
     return good, problems
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Session:
-    """One invocation: a stack, and the runs on it one after the other. `lines` sum it up when there were several."""
+    """One invocation: a stack, and the runs on it one after the other. `lines` sum it up when there were several,
+    `page` is what others may read meanwhile.
+    """
 
     arguments: argparse.Namespace
     front: Front
     experiments: list[tuple[Path, Experiment]]
     lines: list[str] = field(default_factory=list)
+    page: LivePage | None = None
 
     async def run(self) -> int:
         stop, state = Stop(), state_root(self.front.environment)
         codes: list[int] = []
-        async with real_host() as host, stopped_by_signals(stop, self.front.warn):
+        listen, token_file = self.arguments.metrics, self.arguments.metrics_token_file
+        async with (
+            real_host() as host,
+            stopped_by_signals(stop, self.front.warn),
+            watched(listen, token_file, host.clock, self.front.warn) as self.page,
+        ):
             for profile, experiments in self._by_profile().items():
                 kind, proxy = Kind(profile, tuple(self.arguments.weakness)), self.arguments.proxy
                 try:
@@ -156,12 +171,14 @@ class _Session:
 
     def _progress(self, plan: Plan) -> Progress:
         self.front.warn(f"== {plan.experiment.title}  ({plan.experiment.name}, seed {plan.seed})")
-        if self.front.terminal and not self.arguments.json:
-            return Panel(plan.experiment.title, plan.load_end, Console(stderr=True))
-        return Lines(self.front.warn)
+        panel = self.front.terminal and not self.arguments.json
+        progress = (
+            Panel(plan.experiment.title, plan.load_end, Console(stderr=True)) if panel else Lines(self.front.warn)
+        )
+        return Overheard(progress, self.page.follow(plan)) if self.page else progress
 
 
-@dataclass(frozen=True)
+@dataclass
 class _SeriesSession(_Session):
     """An invocation that makes a series of each experiment."""
 

@@ -69,9 +69,9 @@ def check_guard(guard: Guard, recent: Sequence[Sample]) -> Tripped | None:
         return None
     unit: str = guard.measure.unit
     if guard.below is not None and value < guard.below:
-        return Tripped(_name(guard), value, f"not below {say(guard.below, unit)}")
+        return Tripped(guard_name(guard), value, f"not below {say(guard.below, unit)}")
     if guard.above is not None and value > guard.above:
-        return Tripped(_name(guard), value, f"not above {say(guard.above, unit)}")
+        return Tripped(guard_name(guard), value, f"not above {say(guard.above, unit)}")
     return None
 
 
@@ -79,7 +79,8 @@ LIVE: tuple[Any, ...] = (SuccessRatio, DegradedRatio, ShedRatio, Ttft)
 """Measures that a guard can use."""
 
 
-def _name(guard: Guard) -> str:
+def guard_name(guard: Guard) -> str:
+    """`success_ratio of chat over 5s`."""
     load = getattr(guard.measure, "load", None)
     return f"{guard.measure.name} of {load} over {guard.over}" if load else f"{guard.measure.name} over {guard.over}"
 

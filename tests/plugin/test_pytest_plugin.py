@@ -151,3 +151,9 @@ def test_a_session_without_experiments_imports_none_of_the_harness() -> None:
     script = "import sys, chaos.pytest_plugin; print([m for m in sys.modules if m.startswith('chaos.')])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.strip() == "['chaos.pytest_plugin']"
+
+
+def test_a_metrics_page_that_other_machines_could_reach_is_refused_before_any_stack_is_started(project: Path) -> None:
+    done = pytest_in(project, "--chaos-metrics", "0.0.0.0:0", "experiments/retrieval")
+    assert (1, True) == (done.returncode, "so it needs a token file" in done.stdout), done.stdout
+    assert not (project / "state" / "stacks").exists()
