@@ -139,9 +139,11 @@ def test_more_readers_than_it_serves_at_a_time_are_turned_away(monkeypatch: pyte
     assert [0, 200] == asyncio.run(main())
 
 
-def test_the_end_of_the_session_waits_for_nobody() -> None:
+def test_the_end_of_the_session_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "WITHIN_S", 600)
+
     async def main() -> None:
-        async with asyncio.timeout(2), serving(during_the_fault(), "127.0.0.1:0") as address:
+        async with asyncio.timeout(60), serving(during_the_fault(), "127.0.0.1:0") as address:
             host, _, port = address.rpartition(":")
             _, writer = await asyncio.open_connection(host, int(port))
             await asyncio.sleep(0.05)
