@@ -101,7 +101,8 @@ class Builder:
         match target.component:
             case "postgres":
                 data = self.workspace.data(target.name, account)
-                cluster = Cluster(self._reachable(find_installation()), data, self.workspace.folder(target.name))
+                beside, settings = self.workspace.folder(target.name), plant(self.order.weaknesses, "postgres", {})
+                cluster = Cluster(self._reachable(find_installation()), data, beside, settings)
                 caches = cache_folder(os.environ)
                 return Postgres(target.name, cluster, account, self.children, self._vectors, caches, log)
             case "valkey":

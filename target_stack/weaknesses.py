@@ -273,6 +273,18 @@ WEAKNESSES = (
         _with(audit="deferred"),
     ),
     Weakness(
+        "ingest_acknowledged_early",
+        "A document counts as added before it is written: what the store does not take is lost, and nobody is told.",
+        "gateway",
+        _with(policies={"ingest": {"acknowledge": "accepted"}}),
+    ),
+    Weakness(
+        "vector_store_async_commit",
+        "The database acknowledges commits before they are on disk: a crash loses the last of them.",
+        "postgres",
+        _with(synchronous_commit="off", wal_writer_delay="2s"),
+    ),
+    Weakness(
         "agent_without_checkpoint",
         "The agents keep their tasks in memory only: a crash loses every task that was accepted and not yet done.",
         "agent",

@@ -19,7 +19,14 @@ from chaos.load.prompts import Prompt, PromptError, lengthened
 from chaos.ports import Entropy
 from chaos.spec.model import Load
 
-_PATHS = {"chat": "/v1/chat/completions", "rag": "/v1/rag", "embeddings": "/v1/embeddings", "agent": "/v1/agent"}
+_PATHS = {
+    "chat": "/v1/chat/completions",
+    "rag": "/v1/rag",
+    "embeddings": "/v1/embeddings",
+    "agent": "/v1/agent",
+    "ingest": "/v1/documents",
+}
+_KEYED = ("tools", "agent", "ingest")
 _NEEDS = {"tools": "tool", "agent": "task"}
 
 
@@ -89,13 +96,13 @@ def trace_id_of(seed: int, load: str, number: int) -> str:
 def http_request(load: Load, request: PlannedRequest, attempt: int, run: str = "") -> HttpRequest:
     """The request of one attempt. A resend keeps the trace id and has a span and a request id of its own.
 
-    A call to a tool and a task for an agent carry an idempotency key, the same on every resend: what was accepted goes
-    on without its client, so a resend must find it again. `run` tells runs of the same plan apart: a key of an earlier
-    run would be answered from memory.
+    A call to a tool, a task for an agent and a document to add carry an idempotency key, the same on every resend: what
+    was accepted goes on without its client, so a resend must find it again. `run` tells runs of the same plan apart: a
+    key of an earlier run would be answered from memory.
     """
     span = hashlib.sha256(f"span/{request.trace_id}/{attempt}".encode()).hexdigest()[:16]
     path = f"/v1/tools/{request.prompt.tool}" if load.route == "tools" else _PATHS[load.route]
-    keyed = {"idempotency-key": f"{request.trace_id}-{run}"} if load.route in ("tools", "agent") else {}
+    keyed = {"idempotency-key": f"{request.trace_id}-{run}"} if load.route in _KEYED else {}
     return HttpRequest(
         method="POST",
         path=path,
@@ -119,6 +126,8 @@ def _body(load: Load, request: PlannedRequest) -> Mapping[str, Any]:
         return prompt.arguments
     if load.route == "agent":
         return {"kind": prompt.task, "goal": prompt.question}
+    if load.route == "ingest":  # always marked: by its marker it is found again
+        return {"text": marked(prompt.question, request.trace_id)}
     named = {} if load.model is None else {"model": load.model}
     if load.route == "embeddings":
         return {**named, "input": [prompt.question]}

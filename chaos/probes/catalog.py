@@ -12,9 +12,19 @@ from chaos.probes.metrics_text import MetricsText
 from chaos.probes.probe import Probe
 from chaos.probes.process_state import ProcessState
 from chaos.probes.stack_events import StackEvents
+from chaos.probes.stored_documents import StoredDocuments
 from chaos.probes.tool_records import ToolRecords
 
-PROBES: tuple[type[Probe], ...] = (CallSpans, Gpu, HttpHealth, MetricsText, ProcessState, StackEvents, ToolRecords)
+PROBES: tuple[type[Probe], ...] = (
+    CallSpans,
+    Gpu,
+    HttpHealth,
+    MetricsText,
+    ProcessState,
+    StackEvents,
+    StoredDocuments,
+    ToolRecords,
+)
 
 by_kind: Mapping[str, type[Probe]] = MappingProxyType({probe.kind: probe for probe in PROBES})
 

@@ -157,8 +157,10 @@ def _finished(fields: Fields) -> str:
 
 def _event(fields: Fields) -> str | None:
     """Records of single calls are evidence for the measures, not news."""
-    return None if fields.get("name") in ("tool_call", "side_effect") else f"{_who(fields)}: {_what(fields)}"
+    return None if fields.get("name") in _SINGLE else f"{_who(fields)}: {_what(fields)}"
 
+
+_SINGLE = ("tool_call", "side_effect", "document_stored", "document_gone")
 
 _TELL: Mapping[str, tuple[Tone, Callable[[Fields], str | None]]] = {
     "gate": ("run", _gate),

@@ -106,7 +106,9 @@ class Load:
     """Open-loop traffic: arrivals do not wait for answers."""
 
     name: str = setting("name that hypotheses and guards refer to")
-    route: Literal["chat", "rag", "agent", "tools", "embeddings"] = setting("front-door route the requests take")
+    route: Literal["chat", "rag", "agent", "tools", "embeddings", "ingest"] = setting(
+        "front-door route the requests take"
+    )
     rate: Rate = setting("mean arrivals")
     model: str | None = setting("model that the requests name; left out when not given", default=None)
     prompts: str = setting(

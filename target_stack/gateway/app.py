@@ -41,7 +41,7 @@ GATEWAY = web.AppKey("gateway", Gateway)
 _RECORD = web.RequestKey("record", RequestRecord)
 _OUTCOME = web.RequestKey("outcome", str)
 _TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_COUNTED = ("chat", "rag", "embeddings", "tools", "agent")
+_COUNTED = ("chat", "rag", "embeddings", "tools", "agent", "ingest")
 
 
 def make_app(gateway: Gateway) -> web.Application:
@@ -55,6 +55,7 @@ def make_app(gateway: Gateway) -> web.Application:
             web.post("/v1/embeddings", _embeddings, name="embeddings"),
             web.post("/v1/tools/{tool}", _tool, name="tools"),
             web.post("/v1/agent", _agent, name="agent"),
+            web.post("/v1/documents", _ingest, name="ingest"),
             web.get("/v1/models", _models),
             web.get("/v1/models/{model}", _model),
             web.get("/health", _health),
@@ -228,6 +229,17 @@ async def _agent(request: web.Request) -> web.StreamResponse:
         dependency, call, lambda hop: http.post("/v1/agent/tasks", body, hop, key), idempotent=True
     )
     return await _forward(request, "agent", call, ask)
+
+
+async def _ingest(request: web.Request) -> web.StreamResponse:
+    """A document that a user adds; the same key adds it once."""
+    gateway = request.app[GATEWAY]
+    call = _begin(request, gateway.config.policies.ingest.limit_s)
+    body = json_object(await request.read())
+    if gateway.ingest is None:
+        raise unavailable("vector-store", "not_configured", status=501)
+    key = request.headers.get("idempotency-key", call.trace_id)
+    return await _forward(request, "vector-store", call, gateway.ingest.add(call, body, key))
 
 
 async def _forward(

@@ -1,4 +1,4 @@
-"""Nearest documents from PostgreSQL with pgvector, over a few persistent connections.
+"""Nearest documents from PostgreSQL with pgvector, and new ones into it, over a few persistent connections.
 
 psycopg answers a cancelled query by asking the server to cancel it and waiting for that, up to seconds when the
 server is frozen. So a query here runs in a task of its own and is never cancelled: whoever runs out of time cuts the
@@ -12,15 +12,19 @@ import asyncio
 import math
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import psycopg
 
 from target_stack.gateway.dependency import CallFailed
 
+T = TypeVar("T")
 Document = tuple[str, str]
 _NEAREST = "SELECT id, body FROM documents ORDER BY embedding <=> %s::vector LIMIT %s"
+_ADD = "INSERT INTO uploads (id, body, embedding) VALUES (%s, %s, %s::vector) ON CONFLICT (id) DO NOTHING"
+_IS_IT = "SELECT body = %s FROM uploads WHERE id = %s"
 _LIMIT = "SELECT set_config('statement_timeout', %s, false)"
 _IDLE_MOST = 8
 _SLACK_MS = 50  # the server gives up a little later than we do, so that our own limit is the one that is told
@@ -42,7 +46,7 @@ class VectorStoreClient:
         self._connect_s = connect_s
         self._query_s = query_s
         self._idle: list[_Link] = []
-        self._running: set[asyncio.Task[list[Document]]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     async def search(
@@ -53,16 +57,26 @@ class VectorStoreClient:
         `within_s` is what the caller's deadline leaves, and the server is told. `comment` goes with the query into the
         server's activity list and its log of slow queries.
         """
+        return await self._work(lambda link: _nearest(link, vector, count, comment), within_s)
+
+    async def store(self, key: str, body: str, vector: Sequence[float], comment: str = "") -> bool:
+        """Add a document under its key, once: committed when this returns. False where another text has the key.
+
+        Raises CallFailed, and then it may have been added or not.
+        """
+        return await self._work(lambda link: _add(link, key, body, vector, comment), math.inf)
+
+    async def _work(self, work: Callable[[psycopg.AsyncConnection], Awaitable[T]], within_s: float) -> T:
         limit_ms = _limit_ms(min(within_s, self._query_s))
         link = self._idle.pop() if self._idle else await self._connect(limit_ms)
         connection = link.connection
         told = None if link.limit_ms == limit_ms else limit_ms
-        task = asyncio.create_task(_nearest(connection, vector, count, comment, told))
+        task = asyncio.create_task(_limited(connection, told, work))
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
             await asyncio.wait({task})
-            documents = task.result()
+            result = task.result()
         except psycopg.Error as problem:
             # A statement that failed says nothing against its connection: a server with a bad disk takes no new one.
             await (self._drop_idle() if connection.closed else self._keep(_Link(connection, limit_ms)))
@@ -71,7 +85,7 @@ class VectorStoreClient:
             _cut(connection)
             raise
         await self._keep(_Link(connection, limit_ms))
-        return documents
+        return result
 
     async def _keep(self, link: _Link) -> None:
         if self._closed or len(self._idle) >= _IDLE_MOST:
@@ -106,7 +120,7 @@ class VectorStoreClient:
         while self._idle:
             await self._idle.pop().connection.close()
 
-    def _forget(self, task: asyncio.Task[list[Document]]) -> None:
+    def _forget(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         if not task.cancelled():
             task.exception()  # seen, also when the caller is gone
@@ -118,15 +132,32 @@ def _limit_ms(within_s: float) -> int:
     return (math.ceil(wanted / 100) * 100 if wanted > 100 else max(1, wanted)) + _SLACK_MS
 
 
-async def _nearest(
-    connection: psycopg.AsyncConnection, vector: Sequence[float], count: int, comment: str, limit_ms: int | None
-) -> list[Document]:
+async def _limited(
+    connection: psycopg.AsyncConnection, limit_ms: int | None, work: Callable[[psycopg.AsyncConnection], Awaitable[T]]
+) -> T:
     if limit_ms is not None:
         await connection.execute(_LIMIT, (str(limit_ms),))
-    literal = "[" + ",".join(map(repr, vector)) + "]"
+    return await work(connection)
+
+
+async def _nearest(
+    connection: psycopg.AsyncConnection, vector: Sequence[float], count: int, comment: str
+) -> list[Document]:
     # Each comment makes another statement, so preparing one would only fill the server's memory.
-    cursor = await connection.execute((_NEAREST + comment).encode(), (literal, count), prepare=False)
+    cursor = await connection.execute((_NEAREST + comment).encode(), (_literal(vector), count), prepare=False)
     return [(str(name), str(body)) for name, body in await cursor.fetchall()]
+
+
+async def _add(connection: psycopg.AsyncConnection, key: str, body: str, vector: Sequence[float], comment: str) -> bool:
+    added = await connection.execute((_ADD + comment).encode(), (key, body, _literal(vector)), prepare=False)
+    if added.rowcount:
+        return True
+    found = await (await connection.execute(_IS_IT, (body, key))).fetchone()
+    return bool(found and found[0])
+
+
+def _literal(vector: Sequence[float]) -> str:
+    return "[" + ",".join(map(repr, vector)) + "]"
 
 
 def _cut(connection: psycopg.AsyncConnection) -> None:

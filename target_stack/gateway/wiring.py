@@ -23,6 +23,7 @@ from target_stack.gateway.drain import Drain
 from target_stack.gateway.engine_client import EngineClient, open_session
 from target_stack.gateway.events import Clock, EventRing, Tell
 from target_stack.gateway.fallback import Answer, FallbackChain
+from target_stack.gateway.ingest import WRITES, Ingest
 from target_stack.gateway.json_lines import JsonLines
 from target_stack.gateway.keeper import keep
 from target_stack.gateway.metrics import GatewayMetrics
@@ -62,6 +63,7 @@ class Gateway:
     drain: Drain
     chain: FallbackChain
     retrieval: Retrieval | NoRetrieval
+    ingest: Ingest | None
     embedder: Service | None
     tools: GatewayTools | None
     agents: Service | None
@@ -193,6 +195,7 @@ class _Builder:
                 canned_text=self._config.canned_text,
             ),
             retrieval=self._retrieval(embedder),
+            ingest=self._ingest(embedder, repeater),
             embedder=embedder,
             tools=await self._tools(repeater),
             agents=await self._service("agent", self._config.agents, policies.deadline.agent_s),
@@ -286,6 +289,17 @@ class _Builder:
         store = Dependency("vector-store", self._policies, limits.vector_store_s, self._telemetry)
         return Retrieval(embedder, (store, client), limits=limits, clock=self._telemetry.clock)
 
+    def _ingest(self, embedder: Service | None, repeater: Repeater) -> Ingest | None:
+        limits, settings, address = self._policies.deadline, self._policies.ingest, self._config.vector_store
+        if embedder is None or address is None:
+            return None
+        client = VectorStoreClient(address, limits.connect_s, settings.write_s)
+        self._stack.push_async_callback(client.close)
+        store = Dependency(WRITES, self._policies, settings.write_s, self._telemetry)
+        ingest = Ingest(embedder, (store, client), repeater, settings)
+        self._stack.push_async_callback(ingest.close)
+        return ingest
+
 
 def _add_gauges(gateway: Gateway, budget: RetryBudgetPolicy) -> None:
     """Gauges that read the live state."""
@@ -319,5 +333,7 @@ def _dependencies(gateway: Gateway) -> Iterator[Dependency]:
         yield gateway.tools.dependency
     if isinstance(gateway.retrieval, Retrieval):
         yield gateway.retrieval.store
+    if gateway.ingest is not None:
+        yield gateway.ingest.store
     if gateway.answers is not None:
         yield gateway.answers.store

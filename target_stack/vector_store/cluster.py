@@ -11,7 +11,8 @@ import contextlib
 import ctypes
 import importlib.util
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _IPC_RMID = 0
@@ -35,12 +36,13 @@ def find_installation() -> Path:
 @dataclass(frozen=True)
 class Cluster:
     """One data folder and the binaries that serve it. `beside` is a folder that outlives a kill of the whole stack, as
-    the data on a disk of our own does not.
+    the data on a disk of our own does not; `settings` are the server's, beyond our own.
     """
 
     installation: Path
     data: Path
     beside: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def is_made(self) -> bool:
         """Whether initdb has finished here."""
@@ -73,6 +75,7 @@ class Cluster:
             "shared_buffers": "16MB",
             # The gateway's own limit. Its statements end with the trace that they are part of.
             "log_min_duration_statement": "200ms",
+            **self.settings,
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [str(self.installation / "bin" / "postgres"), "-D", str(self.data), "-p", str(port), *options]

@@ -1,4 +1,7 @@
-"""The documents table: made and filled once, then only asked, over a new connection each time."""
+"""The tables: `documents` is made and filled once, then only asked; `uploads` takes what users add, apart from it.
+
+Over a new connection each time.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,10 @@ Vectors = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
 _SCHEMA = f"""
 CREATE EXTENSION IF NOT EXISTS vector;
 CREATE TABLE documents (id text PRIMARY KEY, body text NOT NULL, embedding vector({DIMENSIONS}) NOT NULL);
+CREATE TABLE uploads (
+  id text PRIMARY KEY, body text NOT NULL, embedding vector({DIMENSIONS}) NOT NULL,
+  at double precision NOT NULL DEFAULT extract(epoch FROM clock_timestamp())
+);
 CREATE INDEX documents_by_cosine ON documents USING hnsw (embedding vector_cosine_ops);
 """
 _NEAREST_TO_ITSELF = """

@@ -37,7 +37,7 @@ SAYINGS = [
         ["measures"],
         ["measures", "ttft"],
         ["measures", "metric"],
-        *(["measures", name] for name in ("order", "event_count", "absent", "sql")),
+        *(["measures", name] for name in ("order", "event_count", "absent", "sql", "durability")),
     ),
     ["weaknesses"],
     *(["explain", "unknown-fault"], ["explain", "cannot-fail"]),

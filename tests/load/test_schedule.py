@@ -77,6 +77,7 @@ def test_only_tool_calls_carry_a_key():
         ("embeddings", QUESTIONS, "/v1/embeddings", {"input"}),
         ("agent", TASKS, "/v1/agent", {"kind", "goal"}),
         ("tools", TOOLS, "/v1/tools/order_status", {"order"}),
+        ("ingest", QUESTIONS, "/v1/documents", {"text"}),
     ],
 )
 def test_each_route_has_its_path_and_body(route, prompts, path, keys):
@@ -110,6 +111,13 @@ def test_a_task_keeps_its_key_over_resends_so_that_it_is_one_task():
     first, second = (http_request(made.load, made.requests[0], attempt, "r1").headers for attempt in (1, 2))
     assert first["idempotency-key"] == second["idempotency-key"] == f"{made.requests[0].trace_id}-r1"
     assert "idempotency-key" not in http_request(plan().load, plan().requests[0], 1).headers
+
+
+def test_a_document_carries_its_marker_and_keeps_its_key_over_resends():
+    made = plan(route="ingest")
+    first, second = (http_request(made.load, made.requests[0], attempt, "r1") for attempt in (1, 2))
+    assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+    assert json.loads(first.body)["text"].startswith(f"Reference: m-{made.requests[0].trace_id[:12]}\n")
 
 
 @pytest.mark.parametrize("cache", [True, False])

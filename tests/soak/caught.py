@@ -60,6 +60,8 @@ CATCHES = (
     Catch("canary_without_length_guard", "deploy/bad_canary", "taken back for its length"),
     Catch("kv_reference_reused", "control/no_fault", "answers are right"),
     Catch("rollback_splits_triple", "deploy/rollback", "the triple is whole"),
+    Catch("ingest_acknowledged_early", "retrieval/durability", "nobody is told what is not so"),
+    Catch("vector_store_async_commit", "retrieval/durability", "nobody is told what is not so"),
     Catch("agent_without_checkpoint", "agent/crash", "tasks go on"),
     Catch("agents_wait_forever", "agent/deadlock", "waits end"),
     Catch("agent_deadlines_by_date", "resource/clock_skew", "no task runs out"),

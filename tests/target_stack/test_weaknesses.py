@@ -127,3 +127,11 @@ def test_the_weaknesses_of_the_tools_are_one_setting_each():
         ("audit_gap", "tools", {"audit": "deferred"}),
     ):
         assert plant(find_weaknesses([name]), component, {}) == changed
+
+
+def test_the_weaknesses_of_writing_are_settings_of_who_acknowledges():
+    for name, component, changed in (
+        ("ingest_acknowledged_early", "gateway", {"policies": {"ingest": {"acknowledge": "accepted"}}}),
+        ("vector_store_async_commit", "postgres", {"synchronous_commit": "off", "wal_writer_delay": "2s"}),
+    ):
+        assert plant(find_weaknesses([name]), component, {}) == changed

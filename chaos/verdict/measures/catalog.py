@@ -6,6 +6,7 @@ from chaos.verdict.measures.absent import Absent
 from chaos.verdict.measures.audit_gaps import AuditGaps
 from chaos.verdict.measures.cross_talk import CrossTalk
 from chaos.verdict.measures.degraded_ratio import DegradedRatio
+from chaos.verdict.measures.durability import Durability
 from chaos.verdict.measures.e2e import E2e
 from chaos.verdict.measures.event import Event
 from chaos.verdict.measures.event_count import EventCount
@@ -50,6 +51,7 @@ MEASURES: tuple[type[Estimator], ...] = (
     RequestsRunning,
     LoadLateness,
     SideEffects,
+    Durability,
     AuditGaps,
     UnauthorisedCalls,
     Sql,

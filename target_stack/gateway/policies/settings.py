@@ -20,6 +20,7 @@ from target_stack.gateway.policies.caching import CacheSettings, SingleFlightSet
 from target_stack.gateway.policies.canary import CanarySettings
 from target_stack.gateway.policies.disaggregation import DisaggregationSettings
 from target_stack.gateway.policies.hedge import HedgeSettings
+from target_stack.gateway.policies.ingest import IngestSettings
 from target_stack.gateway.policies.limiter import LimiterSettings
 from target_stack.gateway.policies.observing import LogSettings, RecallSettings
 from target_stack.gateway.policies.prompt_form import PromptSettings
@@ -170,6 +171,7 @@ class PolicySettings:
     cache: CacheSettings = field(default_factory=CacheSettings)
     single_flight: SingleFlightSettings = field(default_factory=SingleFlightSettings)
     prompt: PromptSettings = field(default_factory=PromptSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
     side_calls: int = 64  # calls in flight at once to one of embedder, vector store, tools
     shed_quiet_s: float = 1.0  # shedding counts as stopped after this long without a shed
     drain: DrainSettings = field(default_factory=DrainSettings)
@@ -179,7 +181,7 @@ class PolicySettings:
     def __post_init__(self) -> None:
         """Raises ValueError for a breaker that takes a call for lost while it may still be under way."""
         limits = self.deadline
-        side_s = (limits.embeddings_s, limits.tool_s, limits.agent_s, limits.vector_store_s)
+        side_s = (limits.embeddings_s, limits.tool_s, limits.agent_s, limits.vector_store_s, self.ingest.write_s)
         longest_s = max(limits.first_token_s, *side_s)
         if self.breaker.permit_lease_s < longest_s:
             raise ValueError("policies.breaker.permit_lease_s is shorter than the longest call that it guards")

@@ -189,6 +189,7 @@ class FakeStore(Listening):
         self.queries: list[str] = []
         self.startups: list[str] = []
         self.bad_disk = False
+        self.added = 1  # rows that an INSERT finds room for
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -217,6 +218,9 @@ class FakeStore(Listening):
         return _message(b"E", b"SERROR\0C58030\0Mcould not read block 7: Input/output error\0\0")
 
     def _answer(self) -> bytes:
+        if self.queries[-1].startswith("INSERT"):
+            done = _message(b"C", f"INSERT 0 {self.added}\0".encode())
+            return _message(b"1", b"") + _message(b"2", b"") + _message(b"n", b"") + done
         columns = b"".join(name + struct.pack("!xIHIhih", 0, 0, 25, -1, -1, 0) for name in (b"id", b"body"))
         described = _message(b"T", struct.pack("!H", 2) + columns)
         rows = b""

@@ -21,6 +21,12 @@ def test_the_server_listens_on_loopback_only_and_has_no_unix_socket(tmp_path):
     assert "unix_socket_directories=" in command
 
 
+def test_settings_of_its_own_come_last_and_so_count(tmp_path):
+    command = Cluster(tmp_path, tmp_path, settings={"synchronous_commit": "off"}).serve(21543)
+    assert command[-2:] == ["-c", "synchronous_commit=off"]
+    assert not any("synchronous_commit" in word for word in Cluster(tmp_path, tmp_path).serve(21543))
+
+
 def test_a_cluster_is_made_once_initdb_has_finished(tmp_path):
     cluster = Cluster(tmp_path, tmp_path)
     assert not cluster.is_made()

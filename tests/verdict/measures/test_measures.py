@@ -358,7 +358,7 @@ def test_an_engine_that_fell_silent_may_hide_requests() -> None:
 
 
 TOOLS = ("side_effects", "audit_gaps", "unauthorised_calls")
-CLAIMS = ("order", "event_count", "absent", "sql")
+CLAIMS = ("order", "event_count", "absent", "sql", "durability")
 
 
 def test_the_catalog_is_whole_and_described() -> None:
