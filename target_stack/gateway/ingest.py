@@ -8,6 +8,7 @@ client asks again under the same key.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any
 
@@ -55,10 +56,10 @@ class Ingest:
         return 200, {"id": key, "status": "stored"}
 
     async def _write(self, call: Call, key: str, text: str, vector: list[float]) -> bool:
-        comment = call.trace.comment()
-        return await self._repeater.call(
-            self.store, call, lambda: self._client.store(key, text, vector, comment), idempotent=True
-        )
+        def once(hop: Call) -> Awaitable[bool]:
+            return self._client.store(key, text, vector, hop.place().comment())
+
+        return await self._repeater.call(self.store, call, once, idempotent=True)
 
     def _later(self, call: Call, key: str, text: str, vector: list[float]) -> None:
         async def write() -> None:
