@@ -197,10 +197,12 @@ def test_events_in_another_shape_are_an_error_and_no_exception(body):
 
 
 def test_a_probe_applies_only_where_there_is_something_to_read():
-    bare = Target("vector-store", "vector-store", None, (), "h:9", wire="postgres")
+    bare = Target("cache", "cache", None, (), "h:9", wire="redis")
     assert [probe.kind for probe in new_probes() if probe.applies_to(bare)] == []
     everything = replace(GATEWAY, role="tool")
-    assert [probe.kind for probe in new_probes() if probe.applies_to(everything)] == [probe.kind for probe in PROBES]
+    store = Target("vector-store", "vector-store", None, (), "h:9", wire="postgres")
+    applied = [probe.kind for probe in new_probes() if probe.applies_to(everything) or probe.applies_to(store)]
+    assert applied == [probe.kind for probe in PROBES]
     assert "tool_records" not in [probe.kind for probe in new_probes() if probe.applies_to(GATEWAY)]
 
 
