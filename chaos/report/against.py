@@ -86,34 +86,31 @@ def against(facts: Facts, hypothesis: Hypothesis, judged: Judged) -> Against:
     if measure.name in _WAITS:
         waits = _WAITS[measure.name](samples)
         counted = due & decided(samples) & ~np.isnan(waits)
-        beyond = _beyond(hypothesis, judged, waits)
-        return _ranked(counted, counted & beyond, waits)
+        return _slowest(counted, counted & _beyond(hypothesis, judged, waits), waits)
     if measure.name == "cross_talk":
         return _worst(samples, due, due & samples.leaked.known & (samples.leaked != ""))
-    hurt = np.flatnonzero(due & (misfortune(samples) >= 1))
-    ranked = hurt[np.argsort(-misfortune(samples)[hurt], kind="stable")]
-    return Against(ranked[:_WORST_OF_OTHERS], 0, int(due.sum()), direct=False)
+    hurt = by_misfortune(samples, due & among(samples.outcome, frozenset(_MISFORTUNE)))
+    return Against(hurt[:_WORST_OF_OTHERS], 0, int(due.sum()), direct=False)
 
 
-def misfortune(samples: SampleTable) -> Floats:
-    """How badly each row fared: by its outcome, then by its wait for the first token (never counts as endless)."""
-    waits = ttft_s(samples)
-    score = np.zeros(len(samples))
-    for outcome, weight in _MISFORTUNE.items():
-        score[samples.outcome == outcome] = weight
-    return score + 0.99 * (1 - 10 / (10 + np.maximum(waits, 0)))
+def by_misfortune(samples: SampleTable, mask: Bools) -> Integers:
+    """These rows, those first that fared worst: by their outcome, then by their wait for the first token."""
+    rows = np.flatnonzero(mask)
+    weights = np.array([_MISFORTUNE.get(outcome, 0) for outcome in samples.outcome[rows].tolist()], dtype=np.float64)
+    waits = samples.first_token_s[rows] - samples.intended_s[rows]
+    return rows[np.lexsort((-np.where(np.isnan(waits), np.inf, waits), -weights))]
 
 
 def _worst(samples: SampleTable, counted: Bools, against_it: Bools) -> Against:
-    return _ranked(counted, against_it, misfortune(samples), fill=False)
+    return Against(by_misfortune(samples, against_it)[:MOST], int(against_it.sum()), int(counted.sum()), direct=True)
 
 
-def _ranked(counted: Bools, against_it: Bools, badness: Floats, *, fill: bool = True) -> Against:
-    """The worst of those against it; where there are none, a few of the worst that count."""
-    total = int(against_it.sum())
-    rows = np.flatnonzero(against_it if total or not fill else counted)
-    worst = rows[np.argsort(-badness[rows], kind="stable")]
-    return Against(worst[: MOST if total else _WORST_OF_OTHERS], total, int(counted.sum()), direct=True)
+def _slowest(counted: Bools, beyond: Bools, waits: Floats) -> Against:
+    """The slowest of those beyond the bound; where there are none, a few of the slowest that count."""
+    total = int(beyond.sum())
+    rows = np.flatnonzero(beyond if total else counted)
+    slowest = rows[np.argsort(-waits[rows], kind="stable")]
+    return Against(slowest[: MOST if total else _WORST_OF_OTHERS], total, int(counted.sum()), direct=True)
 
 
 def _beyond(hypothesis: Hypothesis, judged: Judged, waits: Floats) -> Bools:

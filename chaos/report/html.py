@@ -1,12 +1,12 @@
-"""report.html: the same facts as report.md in one file that needs nothing else: no network, no script, fit for a phone.
+"""report.html: the same facts as report.md in one file that needs nothing else, fit for a phone, for paper, and for
+clicking through on the morning after.
 
-Every text that comes from outside (names, reasons, events of the stack) is escaped; there is no other way into the
-page.
+All that is said is in the markup. The script only adds: a timeline that zooms, tables that sort, hypotheses that open
+to the requests that speak against them. It draws from one JSON value in the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from html import escape
 
 from chaos.report.facts import (
@@ -22,43 +22,20 @@ from chaos.report.facts import (
     doubts,
     felt,
     hypothesis_row,
-    refuted,
     sentence,
     timeline,
     told,
 )
+from chaos.report.inlined import policy, script, style
+from chaos.report.interval_plot import interval_plot
+from chaos.report.lanes import closed_throughout
+from chaos.report.markup import Markup, bullets, cards, quiet, table, tag, tall_table
+from chaos.report.page_data import embedded, page_data
 from chaos.report.timeline_svg import to_svg
+from chaos.verdict.outcome import Judged
 
-STYLE = """
-:root { color-scheme: light dark; --back: #fff; --ink: #1f2328; --quiet: #59636e; --rule: #d0d7de; --soft: #f6f8fa;
-  --upheld: #1a7f37; --refuted: #cf222e; --inconclusive: #9a6700; }
-@media (prefers-color-scheme: dark) { :root { --back: #0d1117; --ink: #e6edf3; --quiet: #9198a1; --rule: #30363d;
-  --soft: #161b22; --upheld: #3fb950; --refuted: #ff7b72; --inconclusive: #d29922; } }
-* { box-sizing: border-box; }
-body { background: var(--back); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; max-width: 64rem;
-  margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
-h1 { font-size: 1.5rem; line-height: 1.3; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
-.tag { border-radius: .4rem; padding: .1rem .5rem; color: var(--back); font-weight: 600; white-space: nowrap; }
-.upheld { background: var(--upheld); }
-.refuted { background: var(--refuted); }
-.inconclusive { background: var(--inconclusive); }
-.no { color: var(--refuted); }
-.quiet { color: var(--quiet); font-size: .9rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { border: 1px solid var(--rule); padding: .3rem .6rem; text-align: left; vertical-align: top; }
-th { background: var(--soft); white-space: nowrap; }
-td:first-child { white-space: nowrap; }
-pre { background: var(--soft); padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
-svg { display: block; width: 100%; min-width: 40rem; height: auto; }
-"""
-
-
-class Markup(str):
-    """Text that is markup already; everything else gets escaped."""
-
-    __slots__ = ()
+_COLUMNS = (*HYPOTHESIS_COLUMNS[:2], "against its bound", *HYPOTHESIS_COLUMNS[2:])
+_NOTE = f"{HYPOTHESIS_NOTE} In the picture: the interval, and shaded where the hypothesis wants it."
 
 
 def to_html(facts: Facts) -> str:
@@ -68,10 +45,9 @@ def to_html(facts: Facts) -> str:
         _head(facts),
         _findings(facts),
         _picture(facts),
+        _hypotheses(facts),
         _felt(facts),
         _done(facts),
-        _hypotheses(facts),
-        _timeline(facts),
         _trust(facts),
         _again(facts),
     )
@@ -79,38 +55,12 @@ def to_html(facts: Facts) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{escape(f'{verdict.verdict}: {verdict.title}')}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">\n'
+        f"<title>{escape(f'{verdict.verdict}: {verdict.title}')}</title>\n<style>{style()}</style>\n</head>\n"
+        f"<body>\n{body}\n"
+        f'<script type="application/json" id="run">{embedded(page_data(facts))}</script>\n'
+        f"<script>{script()}</script>\n</body>\n</html>\n"
     )
-
-
-def tag(truth: str) -> Markup:
-    """A coloured verdict."""
-    return Markup(f'<span class="tag {escape(truth)}">{escape(truth)}</span>')
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table that scrolls by itself on a narrow screen; cells are escaped unless they are Markup."""
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    lines = ("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows)
-    return f'<div class="wide"><table>\n<tr>{top}</tr>\n' + "\n".join(lines) + "\n</table></div>"
-
-
-def _cell(value: object) -> str:
-    return value if isinstance(value, Markup) else escape(str(value))
-
-
-def _yes(held: bool) -> object:
-    return "yes" if held else Markup('<strong class="no">NO</strong>')
-
-
-def _quiet(text: str) -> str:
-    return f'<p class="quiet">{escape(text)}</p>'
-
-
-def _list(items: Iterable[tuple[str, str]]) -> str:
-    """Each a name and what is to be said about it."""
-    return "<ul>\n" + "\n".join(f"<li><strong>{escape(n)}</strong>{escape(text)}</li>" for n, text in items) + "\n</ul>"
 
 
 def _head(facts: Facts) -> str:
@@ -128,32 +78,45 @@ def _head(facts: Facts) -> str:
     return (
         f"<h1>{tag(verdict.verdict)} {escape(verdict.title)}</h1>\n"
         f"<p><strong>{escape(sentence(verdict.why))}</strong> Exit code {verdict.exit_code}.</p>\n"
-        f"<p>{escape(experiment.why)}</p>\n{_quiet(' · '.join(about))}{notes}"
+        f"<p>{escape(experiment.why)}</p>\n{quiet(' · '.join(about))}{notes}"
     )
 
 
 def _findings(facts: Facts) -> str:
-    found = refuted(facts)
+    """Each with a link to its row, which the script opens."""
+    found = [(number, h) for number, h in enumerate(facts.verdict.hypotheses, 1) if h.verdict == "refuted"]
     if not found:
         return ""
     owner, page = facts.experiment.owner, facts.experiment.runbook
     where = f" What to do meanwhile: runbooks/{page}.md." if page else ""
-    lines = _list((h.name, f" does not hold: {told(h)}") for h in found)
+    lines = bullets(
+        (Markup(f'<a href="#hypothesis-{number}">{escape(h.name)}</a>'), f" does not hold: {h.why}")
+        for number, h in found
+    )
     return f"<h2>Findings</h2>\n{lines}\n<p>For {escape(owner)}.{escape(where)}</p>"
 
 
 def _picture(facts: Facts) -> str:
+    """Two pictures: one that stands still without script, and the place of the one that zooms; then what happened."""
     legend = (
-        "Shaded: a fault in force. Dotted: an event told by the stack; the timeline below says which. "
+        "Shaded: a fault in force. Dotted, or a triangle: something that happened; the list below says what. "
         "A wait at the upper edge never ended."
     )
-    return f'<h2>The run</h2>\n<div class="wide">{to_svg(facts)}</div>\n{_quiet(legend)}'
+    calm = closed_throughout(facts)
+    closed = f" Breakers that stayed closed: {', '.join(calm)}." if calm else ""
+    still = f'<div class="wide still">{to_svg(facts, styled=False)}</div>'
+    moments = ((m.clock, m.text) for m in timeline(facts))
+    events = tall_table(("after load start", "what"), moments, "events", "what happened")
+    return (
+        f'<h2>The run</h2>\n{still}\n<div id="chart" class="live"></div>\n{quiet(legend + closed)}\n'
+        f"<h3>What happened</h3>\n{events}"
+    )
 
 
 def _felt(facts: Facts) -> str:
     if facts.times.load_start is None:
         return f"<h2>What users felt</h2>\n<p>{NO_LOAD}</p>"
-    return f"<h2>What users felt</h2>\n{table(FELT_COLUMNS, felt(facts))}\n{_quiet(TIMES_NOTE)}"
+    return f"<h2>What users felt</h2>\n{table(FELT_COLUMNS, felt(facts))}\n{quiet(TIMES_NOTE)}"
 
 
 def _done(facts: Facts) -> str:
@@ -161,15 +124,18 @@ def _done(facts: Facts) -> str:
 
 
 def _hypotheses(facts: Facts) -> str:
-    rows = [(tag(h.verdict), *hypothesis_row(h)) for h in facts.verdict.hypotheses]
-    text = f"<h2>Hypotheses</h2>\n{table(HYPOTHESIS_COLUMNS, rows)}\n{_quiet(HYPOTHESIS_NOTE)}"
+    text = f"<h2>Hypotheses</h2>\n{cards(_COLUMNS, map(_row, facts.verdict.hypotheses), 'hypothesis')}\n{quiet(_NOTE)}"
     undecided = [(h.name, f": {sentence(told(h))}") for h in doubts(facts)]
-    return text + (f"\n<p>Undecided:</p>\n{_list(undecided)}" if undecided else "")
+    return text + (f"\n<p>Undecided:</p>\n{bullets(undecided)}" if undecided else "")
 
 
-def _timeline(facts: Facts) -> str:
-    moments = ((m.clock, m.text) for m in timeline(facts))
-    return f"<h2>Timeline</h2>\n{table(('after load start', 'what'), moments)}"
+def _row(judged: Judged) -> tuple[object, ...]:
+    name, *numbers = hypothesis_row(judged)
+    return (tag(judged.verdict), name, Markup(interval_plot(judged)), *numbers)
+
+
+def _yes(held: bool) -> object:
+    return "yes" if held else Markup('<strong class="no">NO</strong>')
 
 
 def _trust(facts: Facts) -> str:
@@ -179,4 +145,4 @@ def _trust(facts: Facts) -> str:
 
 def _again(facts: Facts) -> str:
     lines = "".join(f"<pre>{escape(line)}</pre>\n" for line in again(facts).splitlines())
-    return f"<h2>Do it again</h2>\n{lines}{_quiet(f'Plan fingerprint {facts.verdict.fingerprint}')}"
+    return f"<h2>Do it again</h2>\n{lines}{quiet(f'Plan fingerprint {facts.verdict.fingerprint}')}"

@@ -51,7 +51,8 @@ def _whisker(
 ) -> Iterable[str]:
     begin, end = x(interval[0]), x(interval[1]) if math.isfinite(interval[1]) else float(WIDTH - 2)
     yield f'<path class="whisker {verdict}" d="M{begin:.1f} {_MIDDLE}H{end:.1f}"/>'
-    yield _end(begin, verdict)
+    if math.isfinite(interval[0]):
+        yield _end(begin, verdict)
     yield _end(end, verdict) if math.isfinite(interval[1]) else _arrow(end, verdict)
     if value is not None and math.isfinite(value):
         yield f'<circle class="value {verdict}" cx="{x(value):.1f}" cy="{_MIDDLE}" r="3.5"/>'

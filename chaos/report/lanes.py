@@ -34,7 +34,7 @@ _STATES: Mapping[str, tuple[str, str, str]] = {
 
 _GAUGE = "gateway_breaker_state"
 _GAUGE_STATES = ("closed", "half-open", "open")
-_MOST_STAYS = 500
+_MOST_STAYS = 200
 
 TONES: Mapping[str, Tone] = {
     "closed": "calm", "in": "calm", "off": "calm", "good": "calm", "half-open": "warm",

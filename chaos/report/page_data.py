@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chaos.journal.tables import Floats, Integers
+from chaos.report import trace_rows
 from chaos.report.against import against
 from chaos.report.course import Course, course_of, queues_of
 from chaos.report.facts import Facts, found, timeline, wanted
@@ -34,6 +35,7 @@ def page_data(facts: Facts) -> dict[str, Any]:
         for hypothesis, judged in zip(facts.experiment.hypotheses, facts.verdict.hypotheses, strict=True)
     ]
     course = course_of(facts, MOST_STEPS)
+    requests = request_rows(facts, np.array(list(rows), dtype=np.int64))
     return {
         "course": None if course is None else _course(facts, course),
         "windows": _windows(facts),
@@ -44,7 +46,9 @@ def page_data(facts: Facts) -> dict[str, Any]:
         "hypotheses": hypotheses,
         "columns": COLUMNS,
         "attempt_columns": ATTEMPT_COLUMNS,
-        "requests": request_rows(facts, np.array(list(rows), dtype=np.int64)),
+        "requests": requests,
+        "span_columns": trace_rows.COLUMNS,
+        "traces": trace_rows.trace_rows(facts, _trace_ids(requests)),
     }
 
 
@@ -108,10 +112,18 @@ def _hypothesis(facts: Facts, hypothesis: Hypothesis, judged: Judged, rows: dict
         "measure": judged.measure,
         "why": judged.why,
         "settle": judged.to_settle,
+        "records": judged.records,
         "window": None if window is None else list(_span(facts, window.start, window.end)),
         "told": found_against.told,
         "requests": _numbered(found_against.rows, rows),
     }
+
+
+def _trace_ids(requests: list[list[Any]]) -> Iterable[str]:
+    """Of the requests, then of their earlier attempts, which may have had traces of their own."""
+    yield from (row[COLUMNS.index("trace")] for row in requests)
+    for row in requests:
+        yield from (attempt[ATTEMPT_COLUMNS.index("trace")] for attempt in row[COLUMNS.index("attempts")])
 
 
 def _numbered(wanted_rows: Integers, rows: dict[int, int]) -> list[int]:

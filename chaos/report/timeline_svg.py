@@ -84,7 +84,7 @@ def _legend(course: Course) -> str:
 def _frame(height: int, body: str, *, styled: bool) -> str:
     style = f"<style>{STYLE}</style>\n" if styled else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="plot still" viewBox="0 0 {WIDTH} {height}" role="img" '
         f'aria-label="{PICTURE_LABEL}">\n{style}{body}\n</svg>\n'
     )
 

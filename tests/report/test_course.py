@@ -101,7 +101,7 @@ def test_a_lane_that_flaps_for_hours_is_cut_and_says_so() -> None:
     ]
     facts = facts_of(dataclasses.replace(evidence, records=(*evidence.records, *flaps)))
     lane = next(lane for lane in lanes_of(facts) if lane.name == "cache: breaker")
-    assert (500, 301) == (len(lane.stays), lane.left_out)
+    assert (200, 601) == (len(lane.stays), lane.left_out)
 
 
 def test_a_sparkline_tells_never_from_nothing() -> None:

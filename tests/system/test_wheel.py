@@ -46,6 +46,7 @@ def test_the_wheel_holds_both_packages_with_their_data_and_nothing_else(site: Pa
     packed = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
     assert {name for name in packed if ".dist-info/" not in name} == (
         below(ROOT / "chaos", "*.py", "chaos")
+        | below(ROOT / "chaos" / "report" / "assets", "*", "chaos/report/assets")
         | below(ROOT / "target_stack", "*.py", "target_stack")
         | below(ROOT / "fixtures" / "prompts", "*", "chaos/_fixtures/prompts")
         | below(ROOT / "fixtures" / "documents", "*", "target_stack/_fixtures/documents")

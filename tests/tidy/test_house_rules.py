@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ASSETS = sorted(p for p in (ROOT / "chaos").rglob("*") if p.suffix in {".js", ".css"})
 PRODUCT = sorted(p for top in ("chaos", "target_stack") for p in (ROOT / top).rglob("*.py"))
 
 LONGEST_FUNCTION = 50
@@ -71,8 +72,38 @@ def _code_lines(fn: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def test_files_are_short() -> None:
     """Split a file at its second idea."""
-    long = [f"{p.relative_to(ROOT)}: {n} lines" for p in PRODUCT if (n := p.read_text().count("\n")) > LONGEST_FILE]
+    files = [*PRODUCT, *ASSETS]
+    long = [f"{p.relative_to(ROOT)}: {n} lines" for p in files if (n := p.read_text().count("\n")) > LONGEST_FILE]
     assert [] == long
+
+
+def _script_functions(text: str) -> Iterator[tuple[str, int]]:
+    """Functions and methods of a script with their lengths: from their first line to the brace under it."""
+    opens = re.compile(r"^( *)(?:async )?(?:function (\w+)|(\w+))\(.*\) \{$")
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        found = opens.match(line)
+        if found and (found[3] not in {"if", "for", "while", "switch"}):
+            yield found[2] or found[3], lines.index(f"{found[1]}}}", number) - number + 1
+
+
+def test_functions_of_scripts_are_short_too() -> None:
+    """What runs in a reader's browser is held to the same length."""
+    scripts = [p for p in ASSETS if p.suffix == ".js"]
+    sizes = [(f"{p.relative_to(ROOT)}: {name}", n) for p in scripts for name, n in _script_functions(p.read_text())]
+    assert len(sizes) > 30
+    assert [] == [f"{name} has {n} lines" for name, n in sizes if n > LONGEST_FUNCTION]
+
+
+def test_scripts_and_styles_open_with_their_idea_and_make_nothing_out_of_text() -> None:
+    """Elements are made from values, and a page asks nothing of a network."""
+    banned = re.compile(
+        r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(|import\(|url\((?!#)"
+    )
+    for path in ASSETS:
+        text = path.read_text()
+        assert text.startswith(("// ", "/* ")), path
+        assert not banned.search(text), path
 
 
 def test_every_module_opens_with_its_idea(trees: dict[str, ast.Module]) -> None:
