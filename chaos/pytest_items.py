@@ -64,7 +64,7 @@ def _tag(item: pytest.Item, tag: str) -> None:
 
 
 class ExperimentItem(pytest.Item):
-    """One run of one experiment. `read` is the experiment, or what is wrong with its file."""
+    """One run of one experiment, or one series of runs. `read` is the experiment, or what is wrong with its file."""
 
     read: Experiment | str
 
@@ -74,7 +74,12 @@ class ExperimentItem(pytest.Item):
             raise NotUpheld(self.read)
         outcome = _bench(self.config).run(self.read)
         self.add_report_section("call", "brownout", "\n".join(outcome.events))
-        facts = {"exit_code": outcome.exit_code, "verdict": outcome.verdict, "report": outcome.report}
+        facts = {
+            "exit_code": outcome.exit_code,
+            "verdict": outcome.verdict,
+            "report": outcome.report,
+            **outcome.series,
+        }
         self.user_properties += [(f"brownout_{name}", fact) for name, fact in facts.items() if fact is not None]
         if outcome.signal:
             self.session.shouldstop = f"{outcome.signal} ended {self.name}"
@@ -137,5 +142,7 @@ def _new_bench(config: pytest.Config) -> Bench:
         here=here,
         metrics=config.getoption("--chaos-metrics"),
         metrics_token_file=config.getoption("--chaos-metrics-token-file"),
+        runs=config.getoption("--chaos-until-refuted") or config.getoption("--chaos-repeat") or 1,
+        hunt=config.getoption("--chaos-until-refuted") is not None,
     )
     return Bench(order)

@@ -6,6 +6,7 @@ A run that is not upheld fails with the reasons and the report's path, never wit
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--chaos-weakness", action="append", default=[], metavar="NAME", help="plant a known mistake")
     group.addoption("--chaos-metrics", metavar="HOST:PORT", help="serve /metrics and /annotations while runs go on")
     group.addoption("--chaos-metrics-token-file", metavar="F", help="ask for its content there (made if missing)")
+    group.addoption("--chaos-repeat", type=_runs, metavar="N", help="run each N times with derived seeds, and pool")
+    group.addoption(
+        "--chaos-until-refuted", type=_runs, metavar="MAX", help="repeat each until a run is refuted, MAX at most"
+    )
+
+
+def _runs(text: str) -> int:
+    """No run at all would be upheld by nothing. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 up")
+    return int(text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Raises UsageError for options that contradict each other."""
+    if config.getoption("--chaos-repeat") and config.getoption("--chaos-until-refuted"):
+        raise pytest.UsageError("--chaos-repeat and --chaos-until-refuted exclude each other")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos.adapters.clock import MonotonicClock
@@ -14,9 +14,16 @@ from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
 from chaos.live.page import LivePage
 from chaos.live.server import CannotListen, watched
 from chaos.paths import shown
-from chaos.progress import Lines, Overheard
+from chaos.plan.plan import Plan
+from chaos.progress import Lines, Overheard, Progress
+from chaos.repeating import Carried, Repeating, new_series
 from chaos.report.summary import block
 from chaos.run.stop import Stop
+from chaos.series.order import Entry, Series
+from chaos.series.order import Order as SeriesOrder
+from chaos.series.pool import pool
+from chaos.series.told import block as series_block
+from chaos.series.told import run_line
 from chaos.spec.model import Experiment
 from chaos.stacks.lending import Kind, lend
 from chaos.stacks.local import LocalStack, StackTrouble
@@ -29,7 +36,8 @@ _SIGNALS = {"SIGINT", "SIGTERM"}
 @dataclass(frozen=True)
 class Order:
     """What the options of a session ask for. `profile` is the stack for all, else each file says its own; `state` is
-    the harness's state folder, `here` where pytest was called, `metrics` where others may read while runs go on.
+    the harness's state folder, `here` where pytest was called, `metrics` where others may read while runs go on. More
+    than one of `runs`, or a `hunt` for the first refuted one, is a series.
     """
 
     profile: str | None
@@ -40,13 +48,31 @@ class Order:
     here: Path
     metrics: str | None = None
     metrics_token_file: str | None = None
+    runs: int = 1
+    hunt: bool = False
+
+    def series_of(self, experiment: Experiment) -> SeriesOrder | None:
+        """What is asked of one experiment, as a series; None when a single run is."""
+        if self.runs == 1 and not self.hunt:
+            return None
+        return SeriesOrder(
+            experiment=experiment.name,
+            title=experiment.title,
+            path=experiment.path,
+            seed=self.seed,
+            most=self.runs,
+            hunt=self.hunt,
+            profile=self.profile or experiment.profile,
+            weaknesses=self.weaknesses,
+        )
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What one item says. `text` holds the reasons and the report's path, `events` what happened on the way.
 
-    `signal` names the signal that ended the run early; by then everything is reverted.
+    `signal` names the signal that ended the run early; by then everything is reverted. `series` counts the runs of a
+    series by verdict.
     """
 
     exit_code: int
@@ -55,6 +81,7 @@ class Outcome:
     verdict: str | None
     report: str | None
     signal: str | None
+    series: Mapping[str, int] = field(default_factory=dict)
 
 
 class Bench:
@@ -91,9 +118,11 @@ class Bench:
         events: list[str] = []
         async with stopped_by_signals(stop, events.append):
             ran = await self._attempt(experiment, stop, events)
+        if isinstance(ran, Carried):
+            return _series_outcome(ran, tuple(events), stop, self._order.here)
         return _outcome(ran, tuple(events), stop, self._order.here)
 
-    async def _attempt(self, experiment: Experiment, stop: Stop, events: list[str]) -> Ran:
+    async def _attempt(self, experiment: Experiment, stop: Stop, events: list[str]) -> Ran | Carried:
         order = self._order
         try:
             page = await self._watched(events.append)
@@ -103,12 +132,14 @@ class Bench:
         except StackTrouble as trouble:
             return Ran(STOPPED if stop.requested() else trouble.exit_code, f"error: {trouble}")
         async with real_host() as host:
-            planned = await plan_now(experiment, order.seed, Place(stack, host, order.out, order.state))
+            place = Place(stack, host, order.out, order.state)
+            if wanted := order.series_of(experiment):
+                series, folder = new_series(wanted, place)
+                return await Repeating(experiment, folder, place, stop, _Heard(events, page)).run(series)
+            planned = await plan_now(experiment, order.seed, place)
             if isinstance(planned, Ran):
                 return planned
-            lines = Lines(events.append)
-            heard = Overheard(lines, page.follow(planned[0])) if page else lines
-            return await run_one(*planned, stop, heard.tell)
+            return await run_one(*planned, stop, _heard_by(events, page, planned[0]).tell)
 
     async def _watched(self, warn: Callable[[str], None]) -> LivePage | None:
         """The page of this session, served from its first run on; it answers while a run goes on."""
@@ -148,6 +179,29 @@ class Bench:
             await self._held.aclose()
 
 
+def _heard_by(events: list[str], page: LivePage | None, plan: Plan) -> Progress:
+    """Who hears a run: the story of its item, and the page where others read while it goes on."""
+    lines = Lines(events.append)
+    return Overheard(lines, page.follow(plan)) if page else lines
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """A watcher that keeps the story of all runs of a series, in order."""
+
+    events: list[str]
+    page: LivePage | None
+
+    def show(self, plan: Plan) -> Progress:
+        """Each run says with which seed it begins."""
+        self.events.append(f"== seed {plan.seed}")
+        return _heard_by(self.events, self.page, plan)
+
+    def done(self, series: Series, entry: Entry) -> None:
+        """And how it ended."""
+        self.events.append(run_line(series, entry))
+
+
 def _outcome(ran: Ran, events: tuple[str, ...], stop: Stop, here: Path) -> Outcome:
     report = shown(ran.run_dir / "report.md", here) if ran.run_dir and ran.verdict else None
     told = block(ran.verdict, report) if ran.verdict else None
@@ -158,4 +212,24 @@ def _outcome(ran: Ran, events: tuple[str, ...], stop: Stop, here: Path) -> Outco
         verdict=ran.verdict.verdict if ran.verdict else None,
         report=report,
         signal=stop.by if stop.by in _SIGNALS else None,
+    )
+
+
+def _series_outcome(carried: Carried, events: tuple[str, ...], stop: Stop, here: Path) -> Outcome:
+    """The answer of a series, with a line for each of its runs."""
+    pooled, report = pool(carried.series), shown(carried.page, here)
+    runs = "\n".join(run_line(carried.series, entry) for entry in carried.series.entries)
+    tally = pooled.tally
+    return Outcome(
+        exit_code=carried.exit_code,
+        text="\n".join(filter(None, (carried.trouble, series_block(carried.series, pooled, report), runs))),
+        events=events,
+        verdict=pooled.verdict,
+        report=report,
+        signal=stop.by if stop.by in _SIGNALS else None,
+        series={
+            "runs_upheld": tally.upheld,
+            "runs_refuted": tally.refuted,
+            "runs_inconclusive": tally.inconclusive,
+        },
     )

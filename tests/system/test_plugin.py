@@ -173,3 +173,20 @@ def test_a_stack_that_is_up_is_used_and_stays_up(drill: Drill, tmp_path: Path) -
     end(begin(beside, ["noop"]))
     assert (tmp_path / properties(cases(beside)["noop"])["brownout_report"]).exists()
     assert (drill.inventory(), sorted(p.name for p in (drill.state / "stacks").iterdir())) == (before, ["bundled"])
+
+
+def test_a_series_is_one_test_with_a_line_for_each_run(drill: Drill, tmp_path: Path) -> None:
+    """Whatever the runs come to on a busy machine, none of them can be upheld here."""
+    beside = Drill(tmp_path, {"BROWNOUT_STATE": str(drill.state)})
+    said = end(begin(beside, ["refuted"], "--chaos-repeat", "2", "--chaos-seed", "5", "--chaos-out", "evidence"))
+    facts = properties(cases(beside)["refuted"])
+    assert "1 failed, 1 passed" in said, said
+    assert ["1", "2"] == lines_of(said), said
+    assert 2 == int(facts["brownout_runs_refuted"]) + int(facts["brownout_runs_inconclusive"])
+    assert ("0", True) == (facts["brownout_runs_upheld"], (tmp_path / facts["brownout_report"]).is_file())
+
+
+def lines_of(said: str) -> list[str]:
+    """Numbers of the runs in the table that a failure ends with."""
+    failure = said.split("series: evidence/")[1]
+    return re.findall(r"^run (\d) of 2  ", failure, re.MULTILINE)[:2]
