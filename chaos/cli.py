@@ -34,6 +34,7 @@ _COMMANDS = {
     "plan": ("plan",),
     "run": ("run",),
     "judge": ("judge", "report"),
+    "compare": ("compare",),
     "export": ("export",),
     "recover": ("recover", "stop"),
     "catalogs": ("faults", "probes", "measures", "weaknesses", "explain", "schema", "version"),

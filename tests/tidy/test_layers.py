@@ -50,6 +50,7 @@ MAY_IMPORT = {
     },
     "runbooks": {"units", "verdict"},
     "series": {"ports", "verdict", "report"},
+    "comparing": {"verdict", "report", "series"},
     "adapters": {"units", "ports", "saboteurs"},
     "testing": BASE | {"faults.fault", "faults.grips", "probes.probe", "journal"},
 }
