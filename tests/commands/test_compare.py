@@ -70,8 +70,6 @@ def test_different_experiments_are_compared_only_when_told(runs: Path, capsys: p
 
 
 @pytest.mark.parametrize("names", [["upheld"], ["upheld", "."], ["upheld", "nowhere"]])
-def test_what_cannot_be_compared_is_bad_input(
-    runs: Path, capsys: pytest.CaptureFixture[str], names: list[str]
-) -> None:
+def test_what_cannot_be_compared_is_bad_input(runs: Path, capsys: pytest.CaptureFixture[str], names: list[str]) -> None:
     code, _, err = call(capsys, *(runs / name for name in names))
     assert (64, True) == (code, err.startswith("error: "))
