@@ -19,7 +19,7 @@ from chaos.progress import Progress
 from chaos.run.stop import Stop
 from chaos.series.order import Entry, Order, Series, came_to_its_end, seed_of
 from chaos.series.pool import pool
-from chaos.series.shelf import EXPERIMENT_FILE, PAGE_FILE, save, thin
+from chaos.series.shelf import ENVIRONMENT_FILE, EXPERIMENT_FILE, PAGE_FILE, save, thin
 from chaos.spec.model import Experiment
 from chaos.verdict.outcome import HARNESS_ERROR, NOT_REVERTED, STOPPED, UPHELD, Verdict, worst
 
@@ -94,6 +94,7 @@ class Repeating:
                 self._save(series)
                 return self._carried(series, ran.exit_code, ran.trouble)
             series = series.with_run(entry)
+            self._remember(entry)
             self._save(series)
             series = self._thinned(series, entry)
             self.watcher.done(series, entry)
@@ -125,6 +126,13 @@ class Repeating:
         series = series.with_run(thin(self.place.host.files, self.folder, entry))
         self._save(series)
         return series
+
+    def _remember(self, entry: Entry) -> None:
+        """What the series ran on, as its first run found it; that outlives runs that are not kept."""
+        files, ours = self.place.host.files, self.folder / ENVIRONMENT_FILE
+        text = files.read(self.folder / entry.folder / ENVIRONMENT_FILE)
+        if text is not None and files.read(ours) is None:
+            files.write_atomic(ours, text)
 
     def _save(self, series: Series) -> None:
         save(self.place.host.files, self.folder, series)

@@ -40,6 +40,8 @@ def read_file(path: Path, front: Front, overrides: tuple[str, ...] = ()) -> Expe
 def run_directory(name: str) -> Path:
     """A stored run. Raises BadInput."""
     path = Path(name)
+    if (path / "series.json").is_file():
+        raise BadInput(f"`{name}` is a series of runs: read its series.md, or name one of the runs inside")
     if not (path / "journal.jsonl").is_file():
         raise BadInput(f"`{name}` is not a run directory: it has no journal.jsonl")
     return path

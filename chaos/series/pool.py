@@ -118,7 +118,7 @@ def _answer(series: Series, tally: Tally) -> tuple[Truth, str, str | None]:
         return "refuted", _says_refuted(first, tally), None
     if done < order.most:
         return "inconclusive", f"{done} of {order.most} runs done, none of them refuted", "`--resume` makes the others"
-    needed = max(FEWEST_DECIDED, math.ceil(DECIDED_AT_LEAST * order.most - 1e-9))
+    needed = max(min(FEWEST_DECIDED, order.most), math.ceil(DECIDED_AT_LEAST * order.most - 1e-9))
     if tally.decided < needed:
         why = f"only {tally.decided} of {done} runs decided anything, at least {needed} must"
         return "inconclusive", why, "a series whose runs decide more; the page of each run says what it lacked"

@@ -1,7 +1,7 @@
 """A series on disk: `series.json` and `series.md` beside the run directories it counts.
 
     series-2026-12-01T09-00-00Z-1a2b/
-      series.json  series.md  experiment.yaml
+      series.json  series.md  experiment.yaml  environment.json
       2026-12-01T09-00-01Z-ab12/  ...        one run directory a run
 
 Everything is written anew after each run, whole, so a kill at any instant costs at most the run that was going on. A
@@ -26,6 +26,7 @@ from chaos.verdict.outcome import Verdict
 SERIES_FILE = "series.json"
 PAGE_FILE = "series.md"
 EXPERIMENT_FILE = "experiment.yaml"
+ENVIRONMENT_FILE = "environment.json"
 _VERDICT_FILE = "verdict.json"
 _EVIDENCE_FILE = "journal.jsonl"
 

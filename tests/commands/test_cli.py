@@ -150,6 +150,13 @@ def test_a_folder_of_many_experiments_has_no_single_plan(terminal: Terminal) -> 
     assert (code, out, "one file at a time" in err) == (64, "", True)
 
 
+@pytest.mark.parametrize("command", ["judge", "report"])
+def test_a_series_where_a_run_is_wanted_is_called_so(terminal: Terminal, tmp_path: Path, command: str) -> None:
+    (tmp_path / "series.json").write_text("{}")
+    code, _, err = terminal.call(command, str(tmp_path))
+    assert (64, True) == (code, "is a series of runs" in err)
+
+
 @pytest.mark.parametrize("option", ["--repeat", "--until-refuted"])
 @pytest.mark.parametrize("times", ["0", "-1", "x"])
 def test_no_run_at_all_is_not_upheld(terminal: Terminal, option: str, times: str) -> None:

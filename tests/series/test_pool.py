@@ -27,6 +27,7 @@ def of(made: Series, name: str) -> Repeated:
 @pytest.mark.parametrize(
     ("letters", "truth", "code"),
     [
+        ("u", "upheld", 0),
         ("uuuuu", "upheld", 0),
         ("uuuui", "upheld", 0),
         ("uuuii", "inconclusive", 2),

@@ -33,6 +33,7 @@ def test_a_series_makes_its_runs_with_the_stated_seeds_and_pools_them(drill: Dri
     assert [11, seed_of(11, 2)] == [run["seed"] for run in told["runs"]]
     assert {11, seed_of(11, 2)} == seeds_of_plans(folder)
     assert 2 == told["upheld"] + told["inconclusive"]
+    assert {"python", "commit"} <= set(json.loads((folder / "environment.json").read_text()))
     assert all((folder / run["dir"] / "report.md").is_file() for run in told["runs"])
     assert done.stderr.count("run 1 of 2") == 1
     assert (folder / "series.md").read_text().startswith(f"# {told['verdict'].upper()}: ")
