@@ -7,6 +7,7 @@ for what a part that was restarted took with it. More than that is no sampling: 
 
 from __future__ import annotations
 
+from collections import Counter as Counted
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -123,6 +124,13 @@ def disagreement(sources: Sources, evidence: Evidence, window: Window) -> tuple[
             traced += float(calls.within(np.array([[since, until]])).sum())
     slack = 1 + _SLACK * max(said, most)
     return None if least - slack <= said <= most + slack else (said, traced)
+
+
+def heaviest(dependency: str, spans: SpanTable, window: Window, most: int = 3) -> tuple[str, ...]:
+    """The traces that called the dependency most often in the window: `trace 4b1c… (9 calls)`."""
+    rows = (spans.kind == "caller") & (spans.name == dependency) & window.holds(spans.start_s)
+    traces = Counted(trace for trace in spans.where(rows).trace_id.to_pylist() if trace)
+    return tuple(f"trace {trace} ({times} calls)" for trace, times in traces.most_common(most))
 
 
 def _taken_along(grown: Counter, since: float, until: float) -> tuple[float, float]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
-from chaos.verdict.hops import Calls, Sources, Work, disagreement, sources_of
+from chaos.verdict.hops import Calls, Sources, Work, disagreement, heaviest, sources_of
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.statistics import Floats, bootstrap_ratio
 from chaos.verdict.view import View
@@ -66,7 +66,8 @@ class RetryAmplification:
             return Estimate(None, missing=lacking)
         users = self._users(view, then), self._users(view, now)
         told = [self._ratio((of(then), of(now)), users) for of in self._asked(sources)]
-        return _together(told, self._note(sources))
+        records = heaviest(self.dependency, view.evidence.spans, window)
+        return replace(_together(told, self._note(sources)), records=records)
 
     def _asked(self, sources: Sources) -> list[Counting]:
         """The sources that count, counters first: what they say is the value."""

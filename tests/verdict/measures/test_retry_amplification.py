@@ -112,6 +112,15 @@ def test_a_contradiction_names_both_numbers_and_the_window():
     assert " calls, traces say " in found.missing
 
 
+def test_the_requests_that_called_most_often_are_named():
+    calls = [(start, attempt) for start, attempt in calls_of(2.0)]
+    spans = list(spans_of(calls))
+    often = [replace(s, trace_id="e" * 32) for s in spans if s.kind == "caller" and 20.0 < s.start_s < 20.3]
+    rest = [s for s in spans if s.kind != "caller" or not 20.0 < s.start_s < 20.3]
+    found = estimate(ENGINE, evidence([*often, *rest], scrapes(calls)))
+    assert found.records[0] == f"trace {'e' * 32} ({len(often)} calls)"
+
+
 def test_a_library_that_sends_again_unseen_is_seen_where_it_arrives():
     """One caller's span with two callees under it is two calls; a counter that has one is wrong."""
     calls = list(calls_of(1.0))
