@@ -23,7 +23,6 @@ from chaos.faults.catalog import by_kind
 from chaos.faults.fault import Undo
 from chaos.inventory import Inventory
 from chaos.journal.evidence import sha256_of
-from chaos.journal.live import LiveWindow
 from chaos.journal.record import JOURNAL_VERSION, ReadingRow, Sample, Span
 from chaos.journal.recorder import Recorder
 from chaos.journal.samples import READINGS_FILE, SAMPLES_FILE, RowWriter, reading_writer, sample_writer
@@ -48,7 +47,7 @@ from chaos.run.watch import ProbeWatch
 from chaos.run.watchdog import NOTHING_LEFT
 from chaos.run.watchdog_process import WatchdogProcess
 from chaos.stacks.local import LocalStack
-from chaos.verdict.live import check_guard
+from chaos.verdict.live import Guards, Tripped
 from chaos.wiring import lease_store
 
 Tell = Callable[[str, Mapping[str, Any]], None]
@@ -135,13 +134,13 @@ class _Evidence:
     samples: RowWriter[Sample]
     readings: RowWriter[ReadingRow]
     spans: RowWriter[Span]
-    live: LiveWindow
+    guards: Guards
     origin: float
     folder: Path
 
     def sample(self, sample: Sample) -> None:
         self.samples.append(sample)
-        self.live.feed(sample)
+        self.guards.feed(sample)
         self.journal.tell("sample", {"sample": sample})
 
     def seal(self) -> None:
@@ -196,7 +195,7 @@ class _Run:
         spans = span_writer(self.folder)
         keeping = asyncio.create_task(keep_flushed(clock, (samples.flush, readings.flush, spans.flush)))
         keeping.add_done_callback(self._lost)
-        evidence = _Evidence(journal, samples, readings, spans, LiveWindow(), origin, self.folder)
+        evidence = _Evidence(journal, samples, readings, spans, self._guards(), origin, self.folder)
         try:
             yield evidence
         finally:
@@ -243,7 +242,7 @@ class _Run:
             stop=self.stop,
             origin=origin,
             gate=lambda: users_are_served(loads, front_door, host.clock),
-            guards=lambda now: self._tripped(evidence.live, now),
+            guards=lambda now: _trip(evidence.guards.tripped(now)),
             alive=watchdog.alive,
         )
 
@@ -265,12 +264,16 @@ class _Run:
             lease_until=now + fault.lease_s,
         )
 
-    def _tripped(self, live: LiveWindow, now: float) -> Trip | None:
-        for guard in self.plan.experiment.guards:
-            broken = check_guard(guard, live.recent(now, float(guard.over)))
-            if broken is not None:
-                return Trip(broken.guard, broken.value, broken.bound)
-        return None
+    def _guards(self) -> Guards:
+        """They know the plan: it says how long the load lasts, and when something is changed that may hurt."""
+        experiment = self.plan.experiment
+        faults = [(float(fault.at), float(fault.at + fault.for_)) for fault in experiment.faults]
+        moments = (float(experiment.windows.baseline) + edge for edges in faults for edge in edges)
+        return Guards(experiment.guards, length_s=self.plan.load_end, moments=moments)
+
+
+def _trip(broken: Tripped | None) -> Trip | None:
+    return None if broken is None else Trip(**vars(broken))
 
 
 def _front_door(inventory: Inventory) -> str:

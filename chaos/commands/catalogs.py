@@ -69,7 +69,7 @@ def _words(entry: type, attribute: str) -> str:
     return str(getattr(entry, attribute, ""))
 
 
-_FACTS = ("unit", "fidelity", "observer", "period_s", "needs_window")
+_FACTS = ("unit", "compared", "fidelity", "observer", "period_s", "needs_window")
 """Beside these stands `needs`, which is a list."""
 
 

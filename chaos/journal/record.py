@@ -28,7 +28,7 @@ Kind = Literal[
     "fault_gone",  # fault seen observer what took_s
     "fault_failed",  # fault step why [command]
     "event",  # name source at + free fields (dependency, replica, ...): told by the stack itself
-    "guard_tripped",  # guard value bound
+    "guard_tripped",  # guard value bound [samples likelihood_ratio]
     "stop_requested",  # by (SIGINT | SIGTERM | stop command)
     "probe_failed",  # probe target why: first of a row of failures
     "load_finished",  # loads {name: {planned sent finished}} lateness_s_p50 lateness_s_p99

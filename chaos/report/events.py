@@ -147,7 +147,10 @@ def _load_finished(fields: Fields) -> str:
 def _guard(fields: Fields) -> str:
     value = fields.get("value")
     told = f"{value:.3g}" if isinstance(value, float) else value
-    return f"guard TRIPPED: {fields.get('guard')} was {told}, wanted {fields.get('bound')}"
+    sure = ""
+    if "likelihood_ratio" in fields:
+        sure = f"; {fields['samples']} outcomes, likelihood ratio {fields['likelihood_ratio']:.3g}"
+    return f"guard TRIPPED: {fields.get('guard')} was {told}, wanted {fields.get('bound')}{sure}"
 
 
 def _finished(fields: Fields) -> str:

@@ -60,11 +60,13 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class Trip:
-    """A guard that was broken."""
+    """A guard that was broken; with the outcomes it took and their likelihood ratio where it knew what is usual."""
 
     guard: str
     value: float
     bound: str
+    samples: int | None = None
+    likelihood_ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,8 @@ async def _guard(crew: Crew, start_at: float) -> None:
         trip = crew.guards(crew.host.clock.now() - crew.origin)
         if trip is not None:
             crew.stop.request("guard", f"{trip.guard}: {trip.value:.3g} breaks {trip.bound}")
-            crew.journal.record("guard_tripped", guard=trip.guard, value=trip.value, bound=trip.bound)
+            told = {name: value for name, value in vars(trip).items() if value is not None}
+            crew.journal.record("guard_tripped", **told)
 
 
 def _finish(crew: Crew, finish: Finish) -> Finish:

@@ -18,6 +18,7 @@ from chaos.spec.catalog import Catalog
 from chaos.spec.diagnostic import Diagnostic, Span
 from chaos.spec.draft import Draft, Names, Placed, Places
 from chaos.spec.layout import (
+    CONTROL_KEYS,
     OWN_BOUND,
     SHORTHANDS,
     Document,
@@ -29,7 +30,7 @@ from chaos.spec.layout import (
     hypothesis_settings,
     owns_bound,
 )
-from chaos.spec.model import FaultEntry, Guard, Hypothesis
+from chaos.spec.model import FaultEntry, Guard, Hypothesis, compared_in
 from chaos.spec.scalars import Form, Misfit, form_of, read_scalar, without_none
 from chaos.spec.source import Entry, MappingNode, Node, RefusedNode, Scalar, SequenceNode
 from chaos.spec.wording import cut, joined, nearest, shown, suggestion
@@ -281,7 +282,11 @@ class _Decoder:
         cls = self.chosen(node, self.measure_choice, path)
         if cls is None:
             return REFUSED
-        settings = hypothesis_settings(cls)
+        controls = [e for e in node.entries if e.key in CONTROL_KEYS]
+        if controls and not compared_in(cls):
+            headline = f"`{cls.name}` cannot be held against a control"
+            return self.refuse_at(controls[0].key_span, "no-comparison", joined(path, controls[0].key), headline)
+        settings = hypothesis_settings(cls, compares=bool(controls))
         if not owns_bound(cls) or not (foreign := [e for e in node.entries if e.key in _BOUND_KEYS]):
             return self.measured(node, cls, Hypothesis, settings, path)
         way_out = f"bound it with `{OWN_BOUND}`" if has_setting(cls, OWN_BOUND) else "remove it: it means none at all"

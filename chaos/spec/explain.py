@@ -24,12 +24,18 @@ _TAGS = "tags: [quarterly, ci]"
 _LOAD = "load: {name: chat, route: rag, rate: 20/s, stream: true, client: {timeout: 8s, retries: 2}}"
 _SURGE = "load: {name: chat, route: chat, rate: 20/s, priority: batch, surge: {times: 12, for: 10s}}"
 _GUARD = "guards:\n  - {measure: success_ratio, below: 50%, over: 5s}"
+_KNOWN_GUARD = "guards:\n  - {measure: success_ratio, usual: 99%, below: 97%}"
 _FAULT = "faults:\n  - {name: outage, kind: process_kill, target: {role: vector-store}, for: 15s}"
 _SERVED = "hypotheses:\n  - {name: users are served, window: outage, measure: success_ratio, at_least: 99%}"
 _FAST = "hypotheses:\n  - {name: no slow failure, window: outage, measure: ttft, at_most: 1.5s, grace: 3s}"
 _CALM = "hypotheses:\n  - {name: calm, window: outage, measure: retry_amplification, dependency: engine, at_most: 1.1}"
 _EVENT = "hypotheses:\n  - {name: breaker opens, event: breaker_opened, within: 3s, of: outage.start}"
 _SERIES = "hypotheses:\n  - {name: nothing waits, window: settled, metric: 'queue_depth{pool=\"a\"}', at_most: 0}"
+
+_SLOWER = (
+    "hypotheses:\n"
+    "  - {name: no slower than before, window: recovery, against: baseline, measure: ttft, quantile: p90, at_most: 1.5}"
+)
 
 _READING: Mapping[str, Explanation] = {
     "not-utf-8": Explanation("Files are UTF-8, so that every machine reads the same text.", _TITLE),
@@ -142,6 +148,32 @@ _CLAIMS: Mapping[str, Explanation] = {
         "The query is tried on empty tables: one SELECT that gives one number (or two: hits, of how many), over the "
         "tables of the evidence, and the same answer every time. `brownout measures sql` lists tables and columns.",
         _SERVED,
+    ),
+    "no-comparison": Explanation(
+        "`brownout measures NAME` says how a measure is compared; the others are no number of a window's requests.",
+        _SLOWER,
+    ),
+    "no-control": Explanation(
+        "A control is another window of the same run, or another load beside the one that is looked at.", _SLOWER
+    ),
+    "no-margin": Explanation(
+        "Two windows of one quiet run differ. Their noise comes in waves, so that no number of requests makes it "
+        "small: a difference is claimed with a margin, a factor 5 % away from 1, points of at least 0.1%.",
+        _SLOWER,
+    ),
+    "usual-without-room": Explanation(
+        "The guard weighs every outcome: is a share as bad as the bound more likely by now than the usual one? Both "
+        "have to be possible and apart, and what is usual has to lie on the good side of one bound.",
+        _KNOWN_GUARD,
+    ),
+    "over-not-used": Explanation(
+        "A guard that says what is usual looks at every outcome since the load began, not at the last few seconds.",
+        _KNOWN_GUARD,
+    ),
+    "too-few-to-compare": Explanation(
+        "Beyond a p99 lies one request of a hundred; with fewer than five of them the comparison rests on single "
+        "requests. p99 takes 500 in each window, p95 100, p90 50.",
+        _SLOWER,
     ),
     "no-minimum-samples": Explanation(
         "With n requests, all of them good, the one-sided 95% Wilson interval of a share starts at n / (n + 2.706). "

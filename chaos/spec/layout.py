@@ -8,7 +8,7 @@ the settings of its `kind`; guards and hypotheses take those of their `measure`,
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from chaos.spec.model import (
     Slo,
     Unit,
     Windows,
+    compared_in,
 )
 from chaos.units import Duration, Ratio
 
@@ -39,7 +40,21 @@ same.
 OWN_BOUND = "within"
 """A measure with this setting is bounded by it and takes no `at_least` and `at_most`."""
 
-BOUND_TYPES: Mapping[Unit, type] = {"ratio": Ratio, "duration": Duration, "count": int, "factor": float}
+USUAL = "usual"
+"""A guard on a share that says what is usual needs no sliding window: every outcome is evidence."""
+
+_USUAL_DOC = (
+    "share while all is well: the guard trips as soon as the outcomes say that it is so no more, wrongly in at most 1% "
+    "of runs"
+)
+
+BOUND_TYPES: Mapping[Unit, type] = {
+    "ratio": Ratio,
+    "duration": Duration,
+    "count": int,
+    "factor": float,
+    "points": Ratio,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +88,21 @@ class _HypothesisKeys:
 
 
 @dataclass(frozen=True)
+class _ControlKeys:
+    against: str | None = setting(
+        "window of the same run that this one is held against; the bound is then a difference", default=None
+    )
+    against_load: str | None = setting(
+        "load that runs beside `load` and is held against it, second by second; the bound is then a difference",
+        default=None,
+    )
+
+
+CONTROL_KEYS = ("against", "against_load")
+"""A hypothesis with one of these keys claims a difference, and its bound is written in the unit of that."""
+
+
+@dataclass(frozen=True)
 class _GuardKeys:
     measure: str | None = setting("what is measured; `brownout measures` lists them", default=None)
 
@@ -92,16 +122,19 @@ def fault_settings(kind: type[Fault]) -> tuple[Setting, ...]:
     return (*described(FaultEntry), *described(kind))
 
 
-def hypothesis_settings(measure: type[Measure]) -> tuple[Setting, ...]:
-    """Every key of a hypothesis on this measure."""
-    bounds = () if owns_bound(measure) else _bounds(measure, at_least="smallest", at_most="largest")
-    return (*described(_HypothesisKeys), *described(measure), *bounds)
+def hypothesis_settings(measure: type[Measure], *, compares: bool = False) -> tuple[Setting, ...]:
+    """Every key of a hypothesis on this measure; with `compares` its bounds are those of a difference."""
+    unit = (compared_in(measure) if compares else None) or measure.unit
+    bounds = () if owns_bound(measure) else _bounds(unit, at_least="smallest", at_most="largest")
+    control = described(_ControlKeys) if compared_in(measure) else ()
+    return (*described(_HypothesisKeys), *control, *described(measure), *bounds)
 
 
 def guard_settings(measure: type[Measure]) -> tuple[Setting, ...]:
     """Every key of a guard on this measure."""
-    bounds = _bounds(measure, below="smallest", above="largest")
-    return (*described(_GuardKeys), *described(Guard), *described(measure), *bounds)
+    bounds = _bounds(measure.unit, below="smallest", above="largest")
+    usual = (replace(bounds[0], key=USUAL, field=USUAL, doc=_USUAL_DOC),) if measure.unit == "ratio" else ()
+    return (*described(_GuardKeys), *described(Guard), *described(measure), *bounds, *usual)
 
 
 def owns_bound(measure: type[Measure]) -> bool:
@@ -116,8 +149,8 @@ def has_setting(measure: type[Measure], key: str) -> bool:
 
 def common_keys() -> Mapping[str, frozenset[str]]:
     """Keys that belong to every entry, so that no fault and no measure may have a setting of that name."""
-    hypothesis = {s.key for s in described(_HypothesisKeys)} | {"at_least", "at_most"}
-    guard = {s.key for s in described(_GuardKeys)} | {s.key for s in described(Guard)} | {"below", "above"}
+    hypothesis = {s.key for keys in (_HypothesisKeys, _ControlKeys) for s in described(keys)} | {"at_least", "at_most"}
+    guard = {s.key for s in described(_GuardKeys)} | {s.key for s in described(Guard)} | {"below", "above", USUAL}
     return {
         "faults": frozenset(s.key for s in described(FaultEntry)),
         "measures": frozenset(hypothesis | guard),
@@ -142,8 +175,8 @@ _PARTS: Mapping[str, type[Any]] = {
 }
 
 
-def _bounds(measure: type[Measure], **docs: str) -> tuple[Setting, ...]:
-    written: Any = BOUND_TYPES[measure.unit]
+def _bounds(unit: Unit, **docs: str) -> tuple[Setting, ...]:
+    written: Any = BOUND_TYPES[unit]
     return tuple(
         Setting(
             key=key,

@@ -18,8 +18,8 @@ Profile = Literal["embedded", "embedded-pd"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 """How the parts of the bundled stack are realised; the first is meant where none is named."""
 
-Unit = Literal["ratio", "duration", "count", "factor"]
-"""What a bound of a measure is written in: `99%`, `1.5s`, `0`, `1.1`."""
+Unit = Literal["ratio", "duration", "count", "factor", "points"]
+"""What a bound of a measure is written in: `99%`, `1.5s`, `0`, `1.1`; points, the difference of two shares, as `2%`."""
 
 
 class Measure(Protocol):
@@ -60,6 +60,11 @@ class Readable(Protocol):
     def misread(self) -> Misreading | None:
         """What is wrong; None when nothing is, or when nobody here can tell."""
         ...
+
+
+def compared_in(measure: Measure | type[Measure]) -> Unit | None:
+    """The unit in which a window of this measure is held against a control; None for a measure without `compared`."""
+    return getattr(measure, "compared", None)
 
 
 @dataclass(frozen=True)
@@ -180,11 +185,14 @@ class Guard:
     over: Duration = setting("length of the sliding window that is looked at", default=Duration(5))
     below: float | None = None
     above: float | None = None
+    usual: float | None = None
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A falsifiable claim: `measure` over `window` stays within the bound."""
+    """A falsifiable claim: `measure` over `window` stays within the bound. With a control, the window `against` or the
+    load `against_load` beside it, the claim is about the difference.
+    """
 
     name: str
     measure: Measure
@@ -192,6 +200,18 @@ class Hypothesis:
     grace: Duration = Duration(0)
     at_least: float | None = None
     at_most: float | None = None
+    against: str | None = None
+    against_load: str | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is about a difference."""
+        return self.against is not None or self.against_load is not None
+
+    @property
+    def unit(self) -> Unit:
+        """What its bound is written in."""
+        return (compared_in(self.measure) if self.compares else None) or self.measure.unit
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.draft import Draft
 from chaos.spec.rules_claims import CLAIM_RULES
+from chaos.spec.rules_controls import CONTROL_RULES
+from chaos.spec.rules_guards import GUARD_RULES
 from chaos.spec.rules_harm import HARM_RULES
 from chaos.spec.rules_names import NAME_RULES
 
 Rule = Callable[[Draft], Iterator[Diagnostic]]
 
-RULES: tuple[Rule, ...] = (*NAME_RULES, *HARM_RULES, *CLAIM_RULES)
+RULES: tuple[Rule, ...] = (*NAME_RULES, *HARM_RULES, *CLAIM_RULES, *CONTROL_RULES, *GUARD_RULES)
 
 
 def broken_rules(draft: Draft) -> tuple[Diagnostic, ...]:

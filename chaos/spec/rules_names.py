@@ -42,21 +42,21 @@ def unknown_window(draft: Draft) -> Iterator[Diagnostic]:
     """A hypothesis looks at a window of every run or at that of a fault."""
     known = [*WINDOWS, *draft.fault_names.known]
     for hypothesis in draft.hypotheses if draft.fault_names.complete else ():
-        window = hypothesis.value.window
-        if window is not None and window not in known:
-            help_text = suggestion(window, known)
-            yield draft.problem(
-                "unknown-window", hypothesis.at("window"), f"unknown window {shown(window)}", help_text=help_text
-            )
+        for key in ("window", "against"):
+            window = getattr(hypothesis.value, key)
+            if window is not None and window not in known:
+                headline, help_text = f"unknown window {shown(window)}", suggestion(window, known)
+                yield draft.problem("unknown-window", hypothesis.at(key), headline, help_text=help_text)
 
 
 def unknown_load(draft: Draft) -> Iterator[Diagnostic]:
     """A measure looks at one of the loads of this file."""
     for claim in _claims(draft) if draft.load_names.complete else ():
-        load = getattr(claim.value.measure, "load", None)
-        if isinstance(load, str) and load not in draft.load_names.known:
-            help_text = suggestion(load, draft.load_names.known)
-            yield draft.problem("unknown-load", claim.at("load"), f"unknown load {shown(load)}", help_text=help_text)
+        beside = getattr(claim.value, "against_load", None)
+        for key, load in (("load", getattr(claim.value.measure, "load", None)), ("against_load", beside)):
+            if isinstance(load, str) and load not in draft.load_names.known:
+                help_text = suggestion(load, draft.load_names.known)
+                yield draft.problem("unknown-load", claim.at(key), f"unknown load {shown(load)}", help_text=help_text)
 
 
 def unknown_moment(draft: Draft) -> Iterator[Diagnostic]:

@@ -8,13 +8,14 @@ refuses too.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 from chaos.settings import Setting
 from chaos.spec.catalog import Catalog
 from chaos.spec.describe import default_words
 from chaos.spec.layout import (
+    CONTROL_KEYS,
     SHORTHANDS,
     Document,
     described,
@@ -23,7 +24,7 @@ from chaos.spec.layout import (
     hypothesis_settings,
     owns_bound,
 )
-from chaos.spec.model import FaultEntry, Guard, Hypothesis, Measure
+from chaos.spec.model import FaultEntry, Guard, Hypothesis, Measure, compared_in
 from chaos.spec.scalars import form_of, without_none
 from chaos.units import Duration, Rate, Ratio, Size
 
@@ -62,7 +63,7 @@ class _Writer:
         self.entries: Mapping[type, Any] = {
             FaultEntry: lambda: _one_of(self.fault(kind, cls) for kind, cls in catalog.fault_kinds().items()),
             Guard: lambda: _one_of(self.guard(cls) for cls in catalog.measures if cls.needs_window),
-            Hypothesis: lambda: _one_of(self.hypothesis(cls) for cls in catalog.measures),
+            Hypothesis: lambda: _one_of(schema for cls in catalog.measures for schema in self.hypotheses(cls)),
         }
 
     def mapping(self, settings: Iterable[Setting], **extra: Any) -> Schema:
@@ -126,16 +127,25 @@ class _Writer:
         schema = self._measured(cls, guard_settings(cls))
         return schema | {"anyOf": [{"required": ["below"]}, {"required": ["above"]}]}
 
-    def hypothesis(self, cls: type[Measure]) -> Schema:
-        """An entry of `hypotheses` on one measure."""
-        schema = self._measured(cls, hypothesis_settings(cls))
+    def hypotheses(self, cls: type[Measure]) -> Iterable[Schema]:
+        """Entries of `hypotheses` on one measure: on the window alone, and on its difference to a control."""
+        alone = [s for s in hypothesis_settings(cls) if s.key not in CONTROL_KEYS]
+        yield self._claim(cls, alone)
+        for key in CONTROL_KEYS if compared_in(cls) else ():
+            other = {*CONTROL_KEYS} - {key}
+            schema = self._claim(cls, [s for s in hypothesis_settings(cls, compares=True) if s.key not in other])
+            schema["required"].append(key)
+            yield schema | {"title": f"{cls.name} {key.replace('_', ' another ')}"}
+
+    def _claim(self, cls: type[Measure], settings: Sequence[Setting]) -> Schema:
+        schema = self._measured(cls, settings)
         if cls.needs_window:
             schema["required"].append("window")
         return (
             schema if owns_bound(cls) else schema | {"anyOf": [{"required": ["at_least"]}, {"required": ["at_most"]}]}
         )
 
-    def _measured(self, cls: type[Measure], settings: tuple[Setting, ...]) -> Schema:
+    def _measured(self, cls: type[Measure], settings: Iterable[Setting]) -> Schema:
         schema = self.mapping(settings, title=cls.name, description=cls.summary)
         schema["properties"]["measure"] = {"const": cls.name}
         if cls.name not in SHORTHANDS:

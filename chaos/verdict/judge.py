@@ -28,7 +28,7 @@ from chaos.verdict.outcome import (
 )
 from chaos.verdict.preconditions import planned_requests, preconditions
 from chaos.verdict.proofs import prove, revert_failed
-from chaos.verdict.view import Bound, View
+from chaos.verdict.view import Bound, Control, View
 from chaos.verdict.windows import RunTimes, times_of
 from chaos.verdict.wording import say_bound, say_found
 
@@ -70,7 +70,7 @@ def judge_hypothesis(
     bound = bound_of(hypothesis)
     estimate = _estimate(hypothesis, evidence, times, bound)
     alone = decide(estimate, bound)
-    told = _tell(estimate, bound, measure.unit)
+    told = _tell(estimate, bound, hypothesis.unit)
     truth: Truth = "inconclusive" if unmet else alone
     settle = (estimate.to_settle or _settle(estimate)) if truth == "inconclusive" else None
     if unmet:
@@ -80,7 +80,7 @@ def judge_hypothesis(
         name=hypothesis.name,
         verdict=truth,
         measure=measure.name,
-        unit=measure.unit,
+        unit=hypothesis.unit,
         window=hypothesis.window,
         value=estimate.value,
         interval=estimate.interval,
@@ -123,7 +123,24 @@ def _estimate(hypothesis: Hypothesis, evidence: Evidence, times: RunTimes, bound
     trimmed = window.after(hypothesis.grace)
     if not trimmed.spans:
         return Estimate(None, missing=f"the window {hypothesis.window} ended within its grace of {hypothesis.grace}")
-    return measure.estimate(View(evidence, times, trimmed, bound))
+    control = _control(hypothesis, times)
+    if isinstance(control, str):
+        return Estimate(None, missing=control)
+    return measure.estimate(View(evidence, times, trimmed, bound, control))
+
+
+def _control(hypothesis: Hypothesis, times: RunTimes) -> Control | str | None:
+    """What the window is held against, None for nothing, or what is missing of it."""
+    if hypothesis.against_load is not None:
+        return Control(None, hypothesis.against_load, f"load {hypothesis.against_load}")
+    if hypothesis.against is None:
+        return None
+    window = times.windows.get(hypothesis.against)
+    return (
+        f"the window {hypothesis.against} never opened"
+        if window is None
+        else Control(window, None, f"the {window.name}")
+    )
 
 
 def _tell(estimate: Estimate, bound: Bound, unit: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from chaos.journal.sketch import Pauses
 from chaos.journal.tables import SampleTable
+from chaos.verdict.differences import compare_waits
 from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.shares import settle
@@ -41,8 +42,13 @@ def e2e_s(samples: SampleTable) -> Floats:
 
 
 def estimate_wait(waits: Floats, view: View, load: str | None, name: QuantileName) -> Estimate:
-    """A quantile of per-row waits over the requests of the view's window; it names the slowest."""
-    rows = view.requests(load) & decided(view.evidence.samples)
+    """A quantile of per-row waits over the requests of the view's window, or its factor against the control; it names
+    the slowest.
+    """
+    known = decided(view.evidence.samples)
+    if view.control is not None:
+        return compare_waits((known, waits), view, view.control, load, share_of(name))
+    rows = view.requests(load) & known
     found = estimate_quantile(waits[rows], name, view.bound)
     return replace(found, records=requests(view.evidence.samples, rows, worst=waits))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chaos.journal.tables import SampleTable
+from chaos.verdict.differences import compare_shares
 from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.statistics import requests_to_settle, wilson
@@ -22,15 +23,16 @@ Pick = Callable[[SampleTable], Mask]
 
 @dataclass(frozen=True)
 class Share:
-    """Hits among the rows that count; `noun` names the rows that count."""
+    """Hits among the rows that count; `noun` names the rows that count, `wanted` says whether hits are good news."""
 
     hits: Pick
     counts: Pick
     noun: str
+    wanted: bool = True
 
 
 SUCCESS = Share(lambda s: among(s.outcome, SERVED), decided, "requests")
-SHED = Share(lambda s: among(s.outcome, frozenset({"shed"})), decided, "requests")
+SHED = Share(lambda s: among(s.outcome, frozenset({"shed"})), decided, "requests", wanted=False)
 RECALL = Share(
     lambda s: s.answer_ok == 1, lambda s: decided(s) & (s.answer_ok >= 0), "requests with a known right answer"
 )
@@ -45,14 +47,17 @@ INTEGRITY = Share(
 
 def degraded_share(reason: str | None) -> Share:
     """Answers that say they are degraded, among answers; a request without an answer says nothing about its answer."""
-    return Share(lambda s: marked(s.degraded, reason), lambda s: among(s.outcome, ANSWERED), "answers")
+    return Share(lambda s: marked(s.degraded, reason), lambda s: among(s.outcome, ANSWERED), "answers", wanted=False)
 
 
 def estimate_share(share: Share, view: View, load: str | None) -> Estimate:
-    """The share over the view's window, or what was missing; it names the first requests that speak against the
-    claim.
+    """The share over the view's window, or its difference to the control, or what was missing; it names the first
+    requests that speak against the claim.
     """
     samples = view.evidence.samples
+    if view.control is not None:
+        numbers = share.counts(samples), share.hits(samples).astype(np.float64)
+        return compare_shares(numbers, view, view.control, load, wanted=share.wanted)
     counted = view.requests(load) & share.counts(samples)
     n = int(counted.sum())
     if not n:

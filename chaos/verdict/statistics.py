@@ -21,10 +21,13 @@ _RESAMPLES = 2000
 _SEED = 20261130
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 def wilson(successes: float, n: float, z: float = Z) -> tuple[float, float]:
-    """Score interval of a share (Wilson 1927): honest at 0 % and 100 % and for small `n`. `n` must be positive."""
+    """Score interval of a share (Wilson 1927): honest at 0 % and 100 % and for small `n`. `n` must be positive; a
+    fraction is the effective number of requests that share their fate.
+    """
     share = successes / n
     spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     centre, scale = share + z * z / (2 * n), 1 + z * z / n

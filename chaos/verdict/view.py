@@ -37,13 +37,27 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Control:
+    """What a window is held against: another window, or with None the same one; another load, or with None the same.
+    `said` names it.
+    """
+
+    window: Window | None
+    load: str | None
+    said: str
+
+
+@dataclass(frozen=True)
 class View:
-    """Evidence seen through one window. `window` is None for measures that span the whole run."""
+    """Evidence seen through one window. `window` is None for measures that span the whole run; with a `control` the
+    estimate is a difference, a factor or points.
+    """
 
     evidence: Evidence
     times: RunTimes
     window: Window | None = None
     bound: Bound = Bound()
+    control: Control | None = None
 
     def requests(self, load: str | None = None, window: Window | None = None) -> Mask:
         """Final rows, one per request, that were due in the window (the view's own unless another is given)."""

@@ -9,11 +9,15 @@ from chaos.verdict.view import Bound
 
 
 def say(value: float | None, unit: str) -> str:
-    """A value in the unit of its measure: `99.8%`, `412ms`, `1.5s`, `1.07`, `0`; `never` for an endless wait."""
+    """A value in the unit of its measure: `99.8%`, `412ms`, `1.5s`, `1.07`, `0`, `2 points worse`; `never` for an
+    endless wait.
+    """
     if value is None:
         return "-"
     if math.isinf(value):
         return "never" if unit == "duration" else "no limit"
+    if unit == "points":
+        return f"{abs(value) * 100:.3g} points {'better' if value < 0 else 'worse'}"
     if unit == "ratio":
         return f"{value * 100:.4g}%" if value != 0 else "0%"
     if unit == "duration":

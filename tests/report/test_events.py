@@ -37,6 +37,11 @@ def told(*records: Record) -> list[tuple[str, str]]:
             {"guard": "ttft over 4s", "value": 2.34567, "bound": "not above 1s"},
             "guard TRIPPED: ttft over 4s was 2.35, wanted not above 1s",
         ),
+        (
+            "guard_tripped",
+            {"guard": "success_ratio", "value": 0.9, "bound": "b", "samples": 54, "likelihood_ratio": 123.4},
+            "guard TRIPPED: success_ratio was 0.9, wanted b; 54 outcomes, likelihood ratio 123",
+        ),
         ("stop_requested", {"by": "SIGINT"}, "stop asked for by SIGINT"),
         (
             "load_finished",

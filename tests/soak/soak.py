@@ -23,11 +23,13 @@ from agent import AGENT
 from breaking import SIGNALS
 from clone import CLONE
 from drill import ROOT
+from early_stops import EARLY_STOPS
 from edges import ABORT
 from fidelity import FIDELITY
 from judging import CONTROL, WEAKNESSES, injection, missions
 from kills import KILLS, KILLS_DISAGGREGATED
 from matrix import Ledger, Matrix, Score, carry_on, own_place, score
+from noise_pairs import PAIRED_NOISE
 from packets import PACKETS
 from policies import POLICIES
 from quick import CHECK_SPEED, MUTATIONS, PLAN_BYTES, READY
@@ -37,7 +39,7 @@ from virtual import AMPLIFICATION, ROTATION
 
 def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
-    quick = (AMPLIFICATION, ROTATION, POLICIES, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
+    quick = (AMPLIFICATION, ROTATION, POLICIES, PAIRED_NOISE, EARLY_STOPS, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
     long = (
         SIGNALS,
         KILLS,

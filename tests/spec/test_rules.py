@@ -8,6 +8,9 @@ from chaos.spec.explain import CODES
 from chaos.spec.rules import RULES
 
 NOTHING_LEFT = "  - {name: nothing left,       window: settled, measure: requests_running, at_most: 0}\n"
+TTFT = "measure: ttft, quantile: p99, at_most: 1.5s"
+SLOWER = "measure: ttft, quantile: p90, at_most: 1.5"
+SERVED = "at_least: 99%"
 
 
 def test_every_rule_has_the_code_of_its_name():
@@ -57,6 +60,30 @@ def test_every_rule_has_the_code_of_its_name():
         ("no-minimum-samples", "at_least: 99%", "at_least: 99.9%"),
         ("no-minimum-samples", "at_least: 99%", "at_most: 0.1%"),
         ("no-minimum-samples", "at_least: 99%", "at_least: 100%"),
+        ("unknown-window", TTFT, f"against: basline, {SLOWER}"),
+        ("unknown-load", TTFT, f"load: chat, against_load: tolk, {SLOWER}"),
+        ("no-comparison", "measure: recovery_time", "against: baseline, measure: recovery_time"),
+        ("no-control", TTFT, f"against: outage, {SLOWER}"),
+        ("no-control", TTFT, f"against: slow, {SLOWER}"),
+        ("no-control", TTFT, f"against: gate, {SLOWER}"),
+        ("no-control", TTFT, f"against_load: chat, {SLOWER}"),
+        ("no-control", TTFT, f"load: chat, against_load: chat, {SLOWER}"),
+        ("no-control", TTFT, f"load: chat, against_load: talk, against: baseline, {SLOWER.replace('p90', 'p50')}"),
+        ("no-margin", TTFT, f"against: baseline, {SLOWER.replace('1.5', '1.04')}"),
+        ("no-margin", TTFT, f"against: baseline, {SLOWER.replace('1.5', '0.96')}"),
+        ("no-margin", SERVED, "against: baseline, at_least: 0.05%"),
+        ("cannot-fail", SERVED, "against: baseline, at_most: 100%"),
+        ("cannot-fail", TTFT, f"against: baseline, {SLOWER.replace('at_most: 1.5', 'at_least: 0')}"),
+        ("not-a-number", TTFT, f"against: baseline, {SLOWER.replace('1.5', '1.5s')}"),
+        ("not-a-percentage", SERVED, "against: baseline, at_most: 1.5"),
+        ("too-few-to-compare", TTFT, f"load: chat, against_load: talk, {SLOWER}"),
+        ("no-minimum-samples", SERVED, "against: baseline, at_most: 0.5%"),
+        ("unknown-key", "below: 50%", "below: 50%, against: baseline"),
+        ("usual-without-room", "below: 50%, over: 5s", "below: 50%, usual: 40%"),
+        ("usual-without-room", "below: 50%, over: 5s", "above: 50%, usual: 60%"),
+        ("usual-without-room", "below: 50%, over: 5s", "below: 50%, usual: 100%"),
+        ("usual-without-room", "below: 50%, over: 5s", "below: 50%, above: 90%, usual: 60%"),
+        ("over-not-used", "below: 50%", "below: 50%, usual: 99%"),
         ("no-minimum-samples", "load: chat, at_least", "load: talk, at_least"),
         ("no-minimum-samples", "window: outage,  measure: success_ratio", "window: slow,  measure: success_ratio"),
     ],
@@ -69,11 +96,17 @@ def test_a_broken_rule_is_told_alone(codes, code, old, new):
     ("old", "new"),
     [
         ("for: 15s", "for: 30s"),
+        (TTFT, f"against: baseline, {SLOWER}"),
+        (TTFT, f"load: chat, against_load: talk, {SLOWER.replace('p90', 'p50')}"),
+        (TTFT, f"against: baseline, {SLOWER.replace('1.5', '0.8')}"),
+        (SERVED, "against: baseline, at_most: 2%"),
+        (SERVED, "against: baseline, at_least: 50%"),
         ("at: 5s", "at: 0s"),
         ("  node: any\n      count: 1", "  name: engine-a"),
         ("at_most: 1.5s", "at_least: 1s, at_most: 1.5s"),
         ("at_most: 1.1", "at_least: 0"),
         ("at_least: 99%", "at_least: 0%, at_most: 90%"),
+        ("below: 50%, over: 5s", "below: 97%, usual: 99%"),
         ("outage.start", "slow.end"),
         ("window: settled,", "window: gate,"),
         ("window: outage,  measure: success_ratio", "window: fault,  measure: success_ratio"),

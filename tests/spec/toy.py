@@ -76,6 +76,7 @@ class SuccessRatio:
     summary: ClassVar[str] = "Share of requests that were served."
     unit: ClassVar[Unit] = "ratio"
     needs_window: ClassVar[bool] = True
+    compared: ClassVar[Unit] = "points"
 
     load: str | None = setting("only this load", default=None)
 
@@ -86,6 +87,7 @@ class Ttft:
     summary: ClassVar[str] = "Time from the intended send to the first token."
     unit: ClassVar[Unit] = "duration"
     needs_window: ClassVar[bool] = True
+    compared: ClassVar[Unit] = "factor"
 
     quantile: Literal["p50", "p90", "p95", "p99"] = setting("which quantile", default="p99")
     load: str | None = setting("only this load", default=None)

@@ -22,6 +22,7 @@ class DegradedRatio:
     summary: ClassVar[str] = "share of answers that say in x-degraded that something is missing"
     unit: ClassVar[Unit] = "ratio"
     needs_window: ClassVar[bool] = True
+    compared: ClassVar[Unit] = "points"
 
     load: str | None = setting("only this load; default all", default=None)
     reason: str | None = setting("only this reason, such as no_retrieval; default any", default=None)

@@ -20,6 +20,7 @@ class E2e:
     summary: ClassVar[str] = "time from intended send to last token; no whole answer counts as infinitely slow"
     unit: ClassVar[Unit] = "duration"
     needs_window: ClassVar[bool] = True
+    compared: ClassVar[Unit] = "factor"
 
     quantile: QuantileName = setting("which quantile", default="p99")
     load: str | None = setting("only this load; default all", default=None)

@@ -20,6 +20,7 @@ class Recall:
     summary: ClassVar[str] = "share of requests with a known right answer whose answer holds it"
     unit: ClassVar[Unit] = "ratio"
     needs_window: ClassVar[bool] = True
+    compared: ClassVar[Unit] = "points"
 
     load: str | None = setting("only this load; default all", default=None)
 

@@ -20,6 +20,7 @@ class ShedRatio:
     summary: ClassVar[str] = "share of planned requests refused with 503 or 429; indeterminate ones left out"
     unit: ClassVar[Unit] = "ratio"
     needs_window: ClassVar[bool] = True
+    compared: ClassVar[Unit] = "points"
 
     load: str | None = setting("only this load; default all", default=None)
 

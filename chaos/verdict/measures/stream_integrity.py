@@ -22,6 +22,7 @@ class StreamIntegrity:
     )
     unit: ClassVar[Unit] = "ratio"
     needs_window: ClassVar[bool] = True
+    compared: ClassVar[Unit] = "points"
 
     load: str | None = setting("only this load; default all", default=None)
 
