@@ -10,6 +10,9 @@ from chaos.ports import Host
 from chaos.probes.exposition import Memo, parse_metrics
 from chaos.probes.probe import Reading
 
+DURATION = "scrape_duration_seconds"
+"""Prometheus' own name for it. What a scrape tells may be so much older than the reading."""
+
 
 @dataclass(frozen=True)
 class MetricsText:
@@ -25,9 +28,12 @@ class MetricsText:
         return target.metrics is not None
 
     async def read(self, target: Target, host: Host) -> Reading:
-        """All kept series of one scrape, or why there are none."""
+        """All kept series of one scrape and how long it took, or why there are none."""
+        began = host.clock.now()
         reply = await host.http.call("GET", target.metrics or "", timeout_s=1.0)
         if reply.status != 200:
             return Reading(self.kind, target.name, error=reply.error or f"/metrics answered {reply.status}")
         values = parse_metrics(reply.body, self._memo)
-        return Reading(self.kind, target.name, values=values, error=None if values else "/metrics holds no series")
+        if not values:
+            return Reading(self.kind, target.name, error="/metrics holds no series")
+        return Reading(self.kind, target.name, values={**values, DURATION: host.clock.now() - began})

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from chaos.journal.evidence import Evidence
 from chaos.journal.series import parse_series
 from chaos.journal.spans import SpanTable
+from chaos.journal.tables import Points
 from chaos.verdict.counters import Counter, counter, scrapes
 from chaos.verdict.statistics import Floats
 from chaos.verdict.windows import Window
@@ -30,8 +31,11 @@ PROMPT, OUTPUT = "vllm:prompt_tokens_total", "vllm:generation_tokens_total"
 TOKENS_TOLD = "gateway_tokens_total"
 """What a gateway was told of the tokens of its engines, where those have no counters of their own."""
 
-_STALE_S = 0.25
-"""A reading is stamped when it has arrived; what it tells may be so much older."""
+_AGE = "scrape_duration_seconds"
+_LEAST_AGE_S, _USUAL_AGE_S = 0.05, 0.25
+"""A reading is stamped when it has arrived; what it tells may be as old as its scrape was long. Runs from before that
+was written down are taken to have had the usual age.
+"""
 
 _TAKEN_ALONG_S = 2.0
 """How much of its last work may be missing from what a process that died has told: its counts of calls that never
@@ -56,10 +60,10 @@ class Calls:
         edges = np.searchsorted(self.end[ordered], slices)
         return np.asarray(total[edges[:, 1]] - total[edges[:, 0]])
 
-    def between(self, since: float, until: float) -> tuple[float, float]:
-        """The least and the most that a counter may have grown by from one reading to another."""
-        sure = (self.start >= since) & (self.end <= until - _STALE_S)
-        possible = (self.end >= since - _STALE_S) & (self.start <= until)
+    def between(self, since: float, until: float, ages_s: tuple[float, float]) -> tuple[float, float]:
+        """The least and the most that a counter may have grown by from one reading to another, each of some age."""
+        sure = (self.start >= since) & (self.end <= until - ages_s[1])
+        possible = (self.end >= since - ages_s[0]) & (self.start <= until)
         return float(self.amount[sure].sum()), float(self.amount[possible].sum())
 
 
@@ -112,13 +116,14 @@ def disagreement(sources: Sources, evidence: Evidence, window: Window) -> tuple[
     for target, each in (sources.counters or {}).items():
         calls = (sources.traces or {}).get(target, NO_CALLS)
         times = np.unique(scrapes(evidence.readings, each.parts[0].series, each.parts[0].target))
+        ages = evidence.readings.select(_AGE, None, each.parts[0].target)
         for start, end in window.spans:
             inside = times[(times >= start) & (times <= end)]
             if len(inside) < 2:
                 continue
             since, until = float(inside[0]), float(inside[-1])
             lost, unseen = _taken_along(each, since, until)
-            low, high = calls.between(since, until)
+            low, high = calls.between(since, until, (_age_s(ages, since), _age_s(ages, until)))
             said += float(np.diff(each.at(inside[[0, -1]]))[0])
             least, most = least + low - lost, most + high + unseen
             traced += float(calls.within(np.array([[since, until]])).sum())
@@ -131,6 +136,12 @@ def heaviest(dependency: str, spans: SpanTable, window: Window, most: int = 3) -
     rows = (spans.kind == "caller") & (spans.name == dependency) & window.holds(spans.start_s)
     traces = Counted(trace for trace in spans.where(rows).trace_id.to_pylist() if trace)
     return tuple(f"trace {trace} ({times} calls)" for trace, times in traces.most_common(most))
+
+
+def _age_s(ages: Points, t: float) -> float:
+    """How old the reading of this moment may be."""
+    told = ages.value[ages.t == t]
+    return max(_LEAST_AGE_S, float(told[0])) if len(told) else _USUAL_AGE_S
 
 
 def _taken_along(grown: Counter, since: float, until: float) -> tuple[float, float]:

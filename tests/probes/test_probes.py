@@ -125,7 +125,7 @@ def test_parts_without_a_health_endpoint_are_pinged():
 
 def test_metrics_become_series():
     reading = look(MetricsText(), World({"http://h:1/metrics": text('up{b="2",a="1"} 3\n')}))
-    assert (reading.values, reading.error) == ({'up{a="1",b="2"}': 3.0}, None)
+    assert (reading.values, reading.error) == ({'up{a="1",b="2"}': 3.0, "scrape_duration_seconds": 0.25}, None)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,16 @@ def test_a_library_that_sends_again_unseen_is_seen_where_it_arrives():
     assert "counters say" in (found.missing or "")
 
 
+def test_a_scrape_that_took_long_may_tell_what_was_long_ago():
+    """The clients of a busy machine stamp readings late; what they took tells how late at most."""
+    calls = list(calls_of(3.0))
+    readings = list(scrapes(calls, stale_s=0.9))
+    assert "counters say" in (estimate(ENGINE, evidence(spans_of(calls), readings)).missing or "")
+    slow = [ReadingRow(t, "gateway", "scrape_duration_seconds", 1.0) for t in sorted({row.t for row in readings})]
+    found = estimate(ENGINE, evidence(spans_of(calls), [*readings, *slow]))
+    assert found.value == pytest.approx(3.0, rel=0.1)
+
+
 def test_a_stack_without_spans_is_judged_by_its_counters_and_says_so():
     calls = list(calls_of(2.0))
     readings = [row for row in scrapes(calls) if not row.series.startswith("spans_")]
