@@ -12,6 +12,7 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
 from chaos.journal.evidence import Evidence
 from chaos.journal.record import Sample
@@ -93,8 +94,11 @@ def _no_evidence() -> Evidence:
 def _samples(pair: Arms) -> SampleTable:
     """The requests of both arms with these waits; the other columns are the same in every trial."""
     table = _requests(pair.kind)
-    first = table.intended_s + np.concatenate((pair.window, pair.control))
-    return replace(table, first_token_s=first, end_s=first)
+    columns = table.arrow
+    first = pa.array(table.intended_s + np.concatenate((pair.window, pair.control)))
+    for name in ("first_token_s", "end_s"):
+        columns = columns.set_column(columns.column_names.index(name), name, first)
+    return SampleTable.from_arrow(columns)
 
 
 @cache
