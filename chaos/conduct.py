@@ -14,6 +14,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from chaos.adapters.entropy import SeededEntropy
 from chaos.faults.catalog import by_kind
 from chaos.faults.fault import Undo
 from chaos.inventory import Inventory
-from chaos.journal.evidence import sha256_of
+from chaos.journal.evidence import ENVIRONMENT_FILE, sha256_of
+from chaos.journal.masking import secrets_in
 from chaos.journal.record import JOURNAL_VERSION, ReadingRow, Sample, Span
 from chaos.journal.recorder import Recorder
 from chaos.journal.samples import READINGS_FILE, SAMPLES_FILE, RowWriter, reading_writer, sample_writer
@@ -38,6 +40,7 @@ from chaos.run.flushing import keep_flushed
 from chaos.run.keeper import FaultKeeper
 from chaos.run.lease import Lease
 from chaos.run.lock import hold
+from chaos.run.noise import Noise
 from chaos.run.recovery import recover
 from chaos.run.runner import Crew, Finish, Trip
 from chaos.run.runner import run as carry_out
@@ -54,7 +57,7 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 """Hears every journal record as (kind, fields), and every sample as ("sample", {"sample": ...})."""
 
 LEFTOVERS_WITHIN_S = 5.0
-INPUTS = ("experiment.yaml", "plan.json", "inventory.json", "environment.json")
+INPUTS = ("experiment.yaml", "plan.json", "inventory.json", ENVIRONMENT_FILE)
 """What a run is given; sealed with its evidence, because a verdict is read from them too."""
 
 
@@ -108,9 +111,19 @@ def _write_inputs(folder: Path, plan: Plan, inventory: Inventory) -> None:
     for name, value in (
         ("plan.json", plan_json(plan)),
         ("inventory.json", inventory.to_json()),
-        ("environment.json", environment.describe(project_root(Path(plan.experiment.path)))),
+        (ENVIRONMENT_FILE, _environment(plan, inventory)),
     ):
-        (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        (folder / name).write_text(_pretty(value))
+
+
+def _environment(plan: Plan, inventory: Inventory) -> dict[str, Any]:
+    project = project_root(Path(plan.experiment.path))
+    weaknesses = list(inventory.weaknesses)
+    return environment.describe(project, seed=plan.seed, profile=plan.profile, weaknesses=weaknesses)
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)
@@ -190,20 +203,30 @@ class _Run:
     async def _evidence(self) -> AsyncIterator[_Evidence]:
         """Open all files; on the way out write what waits and seal. Raises OSError only from opening."""
         clock, origin = self.setting.host.clock, self.setting.host.clock.now()
-        journal = _ToldJournal(Recorder(self.folder, clock, origin), self.tell)
+        journal = _ToldJournal(Recorder(self.folder, clock, origin, secrets=secrets_in(os.environ)), self.tell)
         samples, readings = sample_writer(self.folder), reading_writer(self.folder)
         spans = span_writer(self.folder)
         keeping = asyncio.create_task(keep_flushed(clock, (samples.flush, readings.flush, spans.flush)))
         keeping.add_done_callback(self._lost)
+        noise = Noise()
+        listening = asyncio.create_task(noise.watch(clock, self.setting.host.files))
         evidence = _Evidence(journal, samples, readings, spans, self._guards(), origin, self.folder)
         try:
             yield evidence
         finally:
             keeping.cancel()
+            listening.cancel()
             # A full disk has ended the run as failed already; what is missing shows as an unsealed journal.
-            for close in (samples.close, readings.close, spans.close, evidence.seal, journal.recorder.close):
+            columns = (samples.close, readings.close, spans.close)
+            for close in (*columns, partial(self._tell_noise, noise), evidence.seal, journal.recorder.close):
                 with contextlib.suppress(OSError):
                     close()
+
+    def _tell_noise(self, noise: Noise) -> None:
+        """Add it to what was written at the start, whole or not at all."""
+        path = self.folder / ENVIRONMENT_FILE
+        known = json.loads(path.read_text())
+        self.setting.host.files.write_atomic(path, _pretty({**known, "noise": noise.summary()}))
 
     def _lost(self, flushing: asyncio.Task[None]) -> None:
         """Rows that cannot be written end the run: a verdict on half of the evidence would be a lie."""

@@ -31,6 +31,7 @@ from chaos.journal.spans import SPANS_FILE, SPANS_SCHEMA, SpanTable
 from chaos.journal.tables import ReadingTable, SampleTable
 
 WATCHDOG_FILE = "watchdog.jsonl"
+ENVIRONMENT_FILE = "environment.json"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Evidence:
     watchdog: tuple[Mapping[str, Any], ...] = field(
         default=()
     )  # lines of watchdog.jsonl, with `t` added where the origin is known
+    environment: Mapping[str, Any] = field(default_factory=dict)  # environment.json; empty where it cannot be read
     spans: SpanTable = field(default_factory=SpanTable.build)  # empty where the stack keeps none, or the run is older
 
     @classmethod
@@ -98,13 +100,14 @@ def load_evidence(run_dir: Path) -> Evidence:
         readings=ReadingTable.from_arrow(readings),
         problems=tuple(problems),
         watchdog=_watchdog(run_dir / WATCHDOG_FILE, journal.records),
+        environment=_environment(run_dir / ENVIRONMENT_FILE),
         spans=SpanTable.from_arrow(spans),
     )
 
 
 def _spans(path: Path, sealed: int | None, believed: frozenset[str], problems: list[Problem]) -> pa.Table:
     """Runs from before there were spans have no such file, and their seals no count of it."""
-    if not sealed and not path.exists():
+    if sealed is None and not path.exists():
         return no_rows(SPANS_SCHEMA)
     return _columns(path, SPANS_SCHEMA, sealed, believed, problems)
 
@@ -147,6 +150,15 @@ def _columns(
     if sealed is not None and table.num_rows != sealed:
         problems.append(Problem("tampered", f"{path.name} has {table.num_rows} rows, the seal says {sealed}"))
     return table
+
+
+def _environment(path: Path) -> Mapping[str, Any]:
+    """Nothing rests on it but a sentence about the machine, so one that is broken is as none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _watchdog(path: Path, records: tuple[Record, ...]) -> tuple[Mapping[str, Any], ...]:

@@ -14,6 +14,7 @@ from chaos.report.events import Moment, whole_story
 from chaos.report.plain import plain
 from chaos.spec.model import Experiment
 from chaos.verdict.latency import ttft_s
+from chaos.verdict.machine import machine
 from chaos.verdict.outcome import FaultProof, Judged, Verdict
 from chaos.verdict.statistics import quantile
 from chaos.verdict.view import SERVED, Bound, View, among, decided
@@ -184,6 +185,12 @@ def span(proof: FaultProof, zero: float) -> str:
         return "-"
     end = "never" if proof.reverted_at is None else f"{proof.reverted_at - zero:.1f}s"
     return f"{proof.injected_at - zero:.1f}s to {end}"
+
+
+def machine_note(facts: Facts) -> str:
+    """`The machine: timers 200us late p50, ...`; empty where nobody measured it."""
+    found = machine(facts.evidence)
+    return f"The machine: {found}." if found else ""
 
 
 def again(facts: Facts) -> str:

@@ -22,6 +22,7 @@ from chaos.report.facts import (
     doubts,
     felt,
     hypothesis_row,
+    machine_note,
     sentence,
     timeline,
     told,
@@ -140,7 +141,9 @@ def _yes(held: bool) -> object:
 
 def _trust(facts: Facts) -> str:
     rows = ((c.name, _yes(c.held), c.why) for c in facts.verdict.preconditions)
-    return f"<h2>Could the numbers be trusted?</h2>\n{table(('precondition', 'held', 'why'), rows)}"
+    note = machine_note(facts)
+    said = f"\n{quiet(note)}" if note else ""
+    return f"<h2>Could the numbers be trusted?</h2>\n{table(('precondition', 'held', 'why'), rows)}{said}"
 
 
 def _again(facts: Facts) -> str:

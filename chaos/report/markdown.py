@@ -21,6 +21,7 @@ from chaos.report.facts import (
     doubts,
     felt,
     hypothesis_row,
+    machine_note,
     refuted,
     sentence,
     timeline,
@@ -134,7 +135,9 @@ def _timeline(facts: Facts) -> str:
 
 def _preconditions(facts: Facts) -> str:
     rows = [(c.name, "yes" if c.held else "NO", c.why) for c in facts.verdict.preconditions]
-    return "## Could the numbers be trusted?\n\n" + table(("precondition", "held", "why"), rows)
+    text = "## Could the numbers be trusted?\n\n" + table(("precondition", "held", "why"), rows)
+    note = machine_note(facts)
+    return text + (f"\n\n{cell(note)}" if note else "")
 
 
 def _again(facts: Facts) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaos.journal.evidence import Evidence
+from chaos.verdict.machine import machine
 from chaos.verdict.outcome import FaultProof, Precondition
 from chaos.verdict.statistics import quantile
 from chaos.verdict.view import UNDECIDED, first_attempts
@@ -101,7 +102,9 @@ def load_delivered(evidence: Evidence) -> Precondition:
         return Precondition("load delivered", held=False, why="nothing was sent")
     late_s = quantile(np.asarray((samples.sent_s - samples.intended_s)[first]), 0.99)
     held = sent >= LEAST_SENT * planned and late_s <= MOST_LATENESS_S
-    return Precondition("load delivered", held, f"{sent} of {planned} requests sent, p99 {late_s * 1e3:.1f}ms late")
+    why = f"{sent} of {planned} requests sent, p99 {late_s * 1e3:.1f}ms late"
+    host = None if held else machine(evidence)
+    return Precondition("load delivered", held, f"{why} (the machine: {host})" if host else why)
 
 
 def answers_known(evidence: Evidence) -> Precondition:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from chaos.journal.evidence import Evidence, load_evidence
+from chaos.journal.evidence import Evidence, load_evidence, sha256_of
 from chaos.journal.record import ReadingRow, Record, Sample
 from chaos.journal.recorder import Recorder
 from chaos.journal.samples import reading_writer, sample_writer
@@ -77,6 +77,51 @@ def test_a_torn_file_of_an_interrupted_run_is_torn_not_tampered(tmp_path):
     evidence = load_evidence(tmp_path)
     assert set(kinds(evidence)) == {"interrupted", "torn"}
     assert len(evidence.samples) in (3, 6)
+
+
+def sealed_directory(folder):
+    async def main():
+        recorder = Recorder(folder, VirtualClock(), origin=1000.0)
+        (folder / "plan.json").write_text("{}")
+        samples, readings = sample_writer(folder), reading_writer(folder)
+        recorder.record("run_started", version=1, origin=1000.0)
+        samples.append(sample(0))
+        samples.close()
+        readings.close()
+        sums = {"plan.json": sha256_of(folder / "plan.json"), "samples.arrows": samples.sha256}
+        recorder.seal(samples=1, readings=0, sha256=sums | {"readings.arrows": readings.sha256})
+
+    run_virtual(main)
+
+
+def test_the_digest_of_a_writer_is_that_of_its_file(tmp_path):
+    sealed_directory(tmp_path)
+    assert load_evidence(tmp_path).problems == ()
+
+
+@pytest.mark.parametrize("name", ["plan.json", "samples.arrows"])
+def test_a_file_that_the_seal_vouches_for_and_that_was_changed_is_named(tmp_path, name):
+    sealed_directory(tmp_path)
+    data = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    problem = load_evidence(tmp_path).problems[0]
+    assert (problem.kind, problem.what) == ("tampered", f"{name} is not what was sealed: its SHA-256 is another")
+
+
+@pytest.mark.parametrize("name", ["plan.json", "samples.arrows"])
+def test_a_file_that_the_seal_vouches_for_and_that_is_gone_is_missed_once(tmp_path, name):
+    sealed_directory(tmp_path)
+    (tmp_path / name).unlink()
+    problems = load_evidence(tmp_path).problems
+    assert [f"{name} is not in the run directory"] == [each.what for each in problems if each.kind == "missing"]
+
+
+def test_the_environment_is_handed_on_and_a_broken_one_is_none(tmp_path):
+    sealed_directory(tmp_path)
+    (tmp_path / "environment.json").write_text('{"cores": 2}')
+    assert load_evidence(tmp_path).environment == {"cores": 2}
+    (tmp_path / "environment.json").write_text('{"cores": ')
+    assert load_evidence(tmp_path).environment == {}
 
 
 def test_no_journal_is_no_evidence(tmp_path):

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from chaos.journal.appending import JournalFull
 from chaos.journal.record import ReadingRow, Sample
 from chaos.journal.samples import (
+    READINGS_FILE,
+    READINGS_SCHEMA,
     SAMPLES_FILE,
     SAMPLES_SCHEMA,
     read_stream,
@@ -97,18 +99,23 @@ def test_rows_are_in_the_file_after_a_flush_without_any_close(tmp_path):
     writer.close()
 
 
-def test_rows_never_wait_longer_than_the_period(tmp_path):
+@pytest.mark.parametrize("came_after_s", [0.0, 0.05, 0.149, 0.151, 7.31])
+def test_samples_and_readings_are_in_their_files_within_200_ms(tmp_path, came_after_s):
     async def main():
-        writer, clock = sample_writer(tmp_path), VirtualClock()
-        keeping = asyncio.create_task(keep_flushed(clock, [writer.flush]))
-        writer.append(sample(0))
+        samples, readings, clock = sample_writer(tmp_path), reading_writer(tmp_path), VirtualClock()
+        keeping = asyncio.create_task(keep_flushed(clock, [samples.flush, readings.flush]))
+        await clock.sleep_until(clock.now() + came_after_s)
+        samples.append(sample(0))
+        readings.append(ReadingRow(1.0, "gateway", "up", 1.0))
         await clock.sleep_until(clock.now() + 0.2)
         keeping.cancel()
-        found = read(tmp_path)[0].num_rows
-        writer.close()
+        stored = (tmp_path / READINGS_FILE).read_bytes()
+        found = read(tmp_path)[0].num_rows, read_stream(stored, READINGS_SCHEMA)[0].num_rows
+        samples.close()
+        readings.close()
         return found
 
-    assert run_virtual(main) == 1
+    assert run_virtual(main) == (1, 1)
 
 
 @pytest.fixture(scope="module")

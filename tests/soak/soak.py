@@ -33,13 +33,15 @@ from noise_pairs import PAIRED_NOISE
 from packets import PACKETS
 from policies import POLICIES
 from quick import CHECK_SPEED, MUTATIONS, PLAN_BYTES, READY
+from tamper import TAMPER
 from tools import TOOLS
 from virtual import AMPLIFICATION, ROTATION
 
 
 def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
-    quick = (AMPLIFICATION, ROTATION, POLICIES, PAIRED_NOISE, EARLY_STOPS, MUTATIONS, CHECK_SPEED, READY, PLAN_BYTES)
+    quick = (AMPLIFICATION, ROTATION, POLICIES, PAIRED_NOISE, EARLY_STOPS, MUTATIONS, TAMPER)
+    quick = (*quick, CHECK_SPEED, READY, PLAN_BYTES)
     long = (
         SIGNALS,
         KILLS,
