@@ -1,8 +1,8 @@
 """What is asked: prompt sets with known right answers, and the HTTP request that each makes of a route.
 
-A set is a JSON-lines file, one prompt a line: `{"id", "question", "expect"?: [...], "document"?}`, for agents
-`{"id", "task", "question", "expect"?}` where `task` is the kind, for tools `{"id", "tool", "arguments", "expect"?,
-"refused"?}`. It is looked for in the project of the experiment first, then among ours.
+A set is a JSON-lines file, one prompt a line: `{"id", "question", "expect"?: [...], "expect_json"?, "document"?}`, for
+agents `{"id", "task", "question", "expect"?}` where `task` is the kind, for tools `{"id", "tool", "arguments",
+"expect"?, "expect_json"?, "refused"?}`. It is looked for in the project of the experiment first, then among ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class PromptError(ValueError):
 @dataclass(frozen=True)
 class Prompt:
     """One question (for an agent: a task of this kind), or one tool call where `tool` is given, with the texts that a
-    right answer contains. `refused`: the right answer is that this call is not allowed.
+    right answer contains. `refused`: the right answer is that this call is not allowed. `expect_json`: see
+    chaos.load.json_answer.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Prompt:
     tool: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     refused: bool = False
+    expect_json: Any = None
 
 
 def lengthened(question: str, words: int | None) -> str:
@@ -99,6 +101,7 @@ def _from_json(record: Mapping[str, Any], where: str) -> Prompt:
         tool=record.get("tool"),
         arguments=dict(record.get("arguments", {})),
         refused=bool(record.get("refused", False)),
+        expect_json=record.get("expect_json"),
     )
     if not prompt.question and not prompt.tool:
         raise PromptError(f"{where}: a prompt needs a `question` or a `tool`")

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from chaos.journal.record import Outcome
 from chaos.load.answer import Answer, Kind
+from chaos.load.json_answer import is_json_like
 from chaos.load.markers import foreign, marker_of
 from chaos.load.personas import Ending
 from chaos.load.prompts import Prompt
@@ -30,7 +31,7 @@ _End = Literal["ended", "broken", "timeout", "ours"]
 
 @dataclass(frozen=True)
 class Question:
-    """What the stopwatch must know of a request: due time, bounds in seconds, expected texts.
+    """What the stopwatch must know of a request: due time, bounds in seconds, expected texts and JSON.
 
     `refused`: the right answer is a refusal, and an answer that does as asked is a failure. `marker` is the word that
     no other request has, where there is one.
@@ -43,6 +44,7 @@ class Question:
     e2e_s: float | None = None
     refused: bool = False
     marker: str | None = None
+    expect_json: Any = None
 
     @classmethod
     def of(cls, load: Load, intended_s: float, prompt: Prompt, trace_id: str) -> Question:
@@ -55,6 +57,7 @@ class Question:
             e2e_s=None if load.slo.e2e is None else float(load.slo.e2e),
             refused=prompt.refused,
             marker=marker_of(trace_id) if load.marked else None,
+            expect_json=prompt.expect_json,
         )
 
 
@@ -69,6 +72,7 @@ class Stopwatch:
         self._body = bytearray()
         self._last_piece_s: float | None = None
         self._gaps: list[float] = []
+        self._overheard: dict[str, None] = {}
         self._headers: Mapping[str, str] = {}
         self._end: tuple[_End, str] | None = None
         self.sent_s = sent_s
@@ -93,12 +97,15 @@ class Stopwatch:
             self._body += data[: LONGEST_BODY - len(self._body)]
             return
         for event in self._sse.feed(data):
+            self._overhear(event)
             if self._answer.event(event):
                 self._piece(now_s)
         self._answer.malformed = self._answer.malformed or self._sse.overflow
 
     def ended(self, now_s: float) -> None:
         """The body ended as HTTP says it should."""
+        if self._sse is None:
+            self._overhear(self._body)
         if self._sse is None and self.status == 200 and self._answer.body(bytes(self._body)):
             self._piece(now_s)
         self._close(now_s, "ended", "")
@@ -114,6 +121,12 @@ class Stopwatch:
     def given_up(self, now_s: float, why: str) -> None:
         """The harness itself could not go on: stopped, out of descriptors, ..."""
         self._close(now_s, "ours", why)
+
+    def _overhear(self, data: bytes | bytearray) -> None:
+        """A frame or body, whatever it is: another's words may stand in an error, in a tool call, in reasoning."""
+        if self._question.marker is not None:
+            found = foreign(data.decode(errors="replace"), self._question.marker)
+            self._overheard.update(dict.fromkeys(found.split()))
 
     def _piece(self, now_s: float) -> None:
         if self._last_piece_s is None:
@@ -150,13 +163,24 @@ class Stopwatch:
 
     @property
     def answer_ok(self) -> bool | None:
-        """Whether every expected text is in the answer, whatever its case; None when nothing is expected."""
-        return _contains(self._answer.text, self._question.expect) if self._question.expect else None
+        """Whether every expected text is in the answer, whatever its case, and it is the expected JSON; None when there
+        is nothing that it should be.
+        """
+        asked, text = self._question, self._answer.text
+        if not asked.expect and asked.expect_json is None:
+            return None
+        return _contains(text, asked.expect) and (asked.expect_json is None or is_json_like(text, asked.expect_json))
 
     @property
     def leaked(self) -> str | None:
-        """Markers of other requests in the answer; None when requests carry none."""
-        return None if self._question.marker is None else foreign(self._answer.text, self._question.marker)
+        """Markers of other requests in any frame or in the text that the frames make up; None when requests carry none.
+
+        One that began in one frame and ended in the next is in the text only.
+        """
+        if self._question.marker is None:
+            return None
+        told = foreign(self._answer.text, self._question.marker)
+        return " ".join(dict.fromkeys((*self._overheard, *told.split())))
 
     @property
     def retry_after_s(self) -> float | None:

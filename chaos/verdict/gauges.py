@@ -7,6 +7,7 @@ read up to the end of the run, after the drain.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from chaos.verdict.windows import Window
 
 Reduce = Literal["last", "max", "min", "mean", "rate", "delta"]
 
+_NAMED = 3
 _COVERED_S = 1.0
 """How far a counter's readings may end from the edge of a window: one scrape or two."""
 
@@ -34,7 +36,8 @@ def growth_over(grown: Counter, window: Window, *, per_second: bool) -> Estimate
         return Estimate(None, missing="the series was not read during the whole window")
     edges = grown.at(np.array(window.spans, dtype=np.float64).reshape(-1))
     growth = float((edges[1::2] - edges[0::2]).sum())
-    return exact(growth / window.length_s if per_second else growth, len(grown.parts))
+    told = exact(growth / window.length_s if per_second else growth, len(grown.parts))
+    return replace(told, records=tuple(_series(part, window.start, window.end) for part in grown.parts[:_NAMED]))
 
 
 def gauge_over(found: tuple[Track, ...], view: View, window: Window, reduce: Reduce) -> Estimate:
@@ -46,7 +49,17 @@ def gauge_over(found: tuple[Track, ...], view: View, window: Window, reduce: Red
     if silent:
         when = "after its last request had ended" if reduce == "last" and window.name == "settled" else "in this window"
         return Estimate(None, missing=f"{', '.join(silent)} was not read {when}")
-    return exact(_boil([values for _, values in read], reduce), sum(len(values) for _, values in read))
+    told = exact(_boil([values for _, values in read], reduce), sum(len(values) for _, values in read))
+    return replace(told, records=tuple(_series(track, since, until) for track in found[:_NAMED]))
+
+
+def _series(track: Track, since: float, until: float) -> str:
+    """`gateway gateway_queue_depth, 12 readings from 16.0s to 31.0s, the last 3`."""
+    inside = (track.t >= since) & (track.t <= until)
+    if not inside.any():
+        return f"{track.target} {track.series}, not read here"
+    t, last = track.t[inside], float(track.value[inside][-1])
+    return f"{track.target} {track.series}, {len(t)} readings from {t[0]:.1f}s to {t[-1]:.1f}s, the last {last:.6g}"
 
 
 def _reach(view: View, window: Window, reduce: Reduce) -> tuple[float, float]:

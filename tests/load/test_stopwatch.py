@@ -278,3 +278,45 @@ def test_an_answer_tells_markers_of_others_and_keeps_quiet_about_its_own():
 
 def test_requests_without_markers_say_nothing_about_others():
     assert Stopwatch(Question(0.0), sent_s=0.0).leaked is None
+
+
+def frame_of(**delta):
+    return b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [frame_of(reasoning_content="m-ffff651916cd asked")],
+        [frame_of(tool_calls=[{"index": 0, "function": {"arguments": '{"note": "m-ffff651916cd"}'}}])],
+        [b'data: {"error": {"message": "prompt m-ffff651916cd is too long"}}\n\n'],
+        [frame_of(content="see m-ffff65"), frame_of(content="1916cd, please")],
+    ],
+    ids=["reasoning", "arguments of a tool", "an error frame", "across two frames"],
+)
+def test_a_marker_is_found_in_whatever_frame_it_stands(frames):
+    watched = Stopwatch(Question(0.0, marker="m-0af7651916cd"), sent_s=0.0)
+    watched.reply(0.1, 200, {"content-type": "text/event-stream"})
+    for piece in frames:
+        watched.chunk(0.2, piece)
+    watched.broken(0.3, "cut")
+    assert watched.leaked == "m-ffff651916cd"
+
+
+def test_a_marker_is_found_in_a_kept_answer_and_in_a_refusal():
+    for status in (200, 500):
+        watched = Stopwatch(Question(0.0, marker="m-0af7651916cd"), sent_s=0.0)
+        watched.reply(0.1, status, {"content-type": "application/json", "x-served-by": "cache"})
+        watched.chunk(0.2, b'{"choices": [{"index": 0, "message": {"content": "m-ffff651916cd"}}]}')
+        watched.ended(0.3)
+        assert watched.leaked == "m-ffff651916cd"
+
+
+def test_an_answer_is_right_when_it_is_the_expected_json_too():
+    for status, right in (("shipped", True), ("packed", False)):
+        question = Question(0.0, kind="json", expect=("B-1001",), expect_json={"status": "shipped"})
+        watched = Stopwatch(question, sent_s=0.0)
+        watched.reply(0.1, 200, {"content-type": "application/json"})
+        watched.chunk(0.2, json.dumps({"order": "B-1001", "status": status, "note": "shipped"}).encode())
+        watched.ended(0.3)
+        assert watched.answer_ok is right

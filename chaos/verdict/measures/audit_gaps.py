@@ -6,12 +6,13 @@ Counted are requests that were answered, or had a side effect, without any audit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.gauges import exact
+from chaos.verdict.naming import MOST_NAMED
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.tool_records import AUDIT, LEDGER, records_of, traces_at, traces_of, why_incomplete
 from chaos.verdict.view import ANSWERED, View, among
@@ -39,4 +40,5 @@ class AuditGaps:
         if not told | acted:
             return Estimate(None, missing=f"no tool answered or acted on a request of {self.load}")
         gaps = (told | acted) - traces_of(records_of(AUDIT, view))
-        return exact(float(len(gaps)), len(told | acted), f"{len(gaps)} of {len(told | acted)} calls unaudited")
+        found = exact(float(len(gaps)), len(told | acted), f"{len(gaps)} of {len(told | acted)} calls unaudited")
+        return replace(found, records=tuple(f"trace {trace}" for trace in sorted(gaps)[:MOST_NAMED]))

@@ -1,12 +1,13 @@
 """Did anybody get words that were meant for another? One answer is one too many.
 
 Requests of a load with `marked: true` carry a word that no other request has: the beginning of its trace id. Status,
-length and speed of an answer from another's prompt are as they should be, so nothing but its words can tell.
+length and speed of an answer from another's prompt are as they should be, so nothing but its words can tell. Looked at
+is every frame of every attempt, kept and shared answers like any other, and what broke off in the middle too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.gauges import exact
+from chaos.verdict.naming import request
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import ANSWERED, View, among
 
@@ -34,13 +36,16 @@ class CrossTalk:
     def estimate(self, view: View) -> Estimate:
         """An exact count, with the trace ids of the first few: whose answer, whose words."""
         samples = view.evidence.samples
-        answers = view.requests(self.load) & samples.leaked.known & among(samples.outcome, ANSWERED)
+        leaking = samples.leaked.known & (samples.leaked != "")
+        said_something = among(samples.outcome, ANSWERED) | ~np.isnan(samples.first_token_s) | leaking
+        answers = view.attempts(self.load) & samples.leaked.known & said_something
         if not answers.any():
             return Estimate(None, missing="no answer to a marked request in this window (`marked: true` on the load)")
-        leaks = np.flatnonzero(answers & (samples.leaked != ""))
+        leaks = np.flatnonzero(answers & leaking)
         named = [self._named(view, int(row)) for row in leaks[:_NAMED]]
         detail = f"{len(leaks)} of {int(answers.sum())} answers" + "".join(f"; {each}" for each in named)
-        return exact(float(len(leaks)), int(answers.sum()), detail)
+        found = exact(float(len(leaks)), int(answers.sum()), detail)
+        return replace(found, records=tuple(request(samples, int(row)) for row in leaks[:_NAMED]))
 
     def _named(self, view: View, row: int) -> str:
         """Both requests of a leak, by their trace ids where the other one is known."""

@@ -7,12 +7,14 @@ deeds that an answer told of and nobody finds in the ledger. A request that fail
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.gauges import exact
+from chaos.verdict.naming import MOST_NAMED
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.tool_records import LEDGER, per_intent, records_of, traces_at, traces_of, why_incomplete
 from chaos.verdict.view import ANSWERED, View, among
@@ -45,4 +47,12 @@ class SideEffects:
         extra = sum(times - 1 for (trace, _), times in per_intent(ledger).items() if trace in asked)
         lacking = len(told - found)
         detail = f"{extra} done again, {lacking} told of and not found, in {len(asked)} requests"
-        return exact(float(extra + lacking), len(asked), detail)
+        again = {trace for (trace, _), times in per_intent(ledger).items() if times > 1 and trace in asked}
+        found_count = exact(float(extra + lacking), len(asked), detail)
+        return replace(found_count, records=_named(again, told - found))
+
+
+def _named(again: AbstractSet[str], lacking: AbstractSet[str]) -> tuple[str, ...]:
+    """The first few traces, each with what is wrong with it."""
+    told = [(trace, "done again") for trace in sorted(again)] + [(trace, "not found") for trace in sorted(lacking)]
+    return tuple(f"trace {trace}: {what}" for trace, what in told[:MOST_NAMED])

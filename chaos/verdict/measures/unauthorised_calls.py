@@ -6,12 +6,13 @@ say no was let through by whoever should have enforced them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.gauges import exact
+from chaos.verdict.naming import journal_lines
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.tool_records import AUDIT, records_of, why_incomplete
 from chaos.verdict.view import View
@@ -35,8 +36,9 @@ class UnauthorisedCalls:
         incomplete = why_incomplete(AUDIT, view, view.requests())
         if incomplete:
             return Estimate(None, missing=incomplete)
-        calls = [r.fields for r in records_of(AUDIT, view) if self.agent in (None, r.fields.get("agent"))]
+        calls = [r for r in records_of(AUDIT, view) if self.agent in (None, r.fields.get("agent"))]
         if not calls:
             return Estimate(None, missing="no call to a tool was audited")
-        let_through = sum(not call.get("permitted") and call.get("outcome") in _DONE for call in calls)
-        return exact(float(let_through), len(calls), f"{let_through} of {len(calls)} calls")
+        done = [r for r in calls if not r.fields.get("permitted") and r.fields.get("outcome") in _DONE]
+        found = exact(float(len(done)), len(calls), f"{len(done)} of {len(calls)} calls")
+        return replace(found, records=journal_lines(done))

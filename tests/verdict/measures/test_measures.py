@@ -127,6 +127,22 @@ def test_one_answer_with_the_marker_of_another_request_is_one_leak_that_names_bo
     assert found.detail == f"1 of 300 answers; the answer of {mine} holds the marker of {other}"
 
 
+def test_a_leak_in_a_stream_that_broke_and_in_a_first_try_counts_too() -> None:
+    samples = [replace(each, leaked="") for each in Story().samples()]
+    inside = next(n for n, each in enumerate(samples) if each.intended_s > INJECT)
+    broken = {"outcome": "failed", "first_token_s": None, "leaked": "m-" + "c0ffee" * 2}
+    samples[inside] = replace(samples[inside], **broken)  # type: ignore[arg-type]  # fields are test literals
+    samples.append(replace(samples[inside + 1], final=False, leaked="m-" + "deca" * 3))
+    found = estimate(CrossTalk(), replace(Story().evidence(), samples=Evidence.build((), samples).samples))
+    assert (found.value, len(found.records)) == (2.0, 2)
+
+
+def test_a_series_names_itself_and_when_it_was_read() -> None:
+    (first, *_) = estimate(RequestsRunning(), Story(running_at_end=3.0), "settled").records
+    assert first.startswith("engine-a vllm:num_requests_running")
+    assert first.endswith("the last 3")
+
+
 def test_without_marked_requests_nobody_can_tell_whose_words_they_were() -> None:
     assert "marked: true" in (estimate(CrossTalk(), Story()).missing or "")
     assert estimate(CrossTalk(), changed(Story(), leaked="")).value == 0.0
