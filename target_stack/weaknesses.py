@@ -282,7 +282,7 @@ WEAKNESSES = (
         "vector_store_async_commit",
         "The database acknowledges commits before they are on disk: a crash loses the last of them.",
         "postgres",
-        _with(synchronous_commit="off", wal_writer_delay="2s"),
+        _with(synchronous_commit="off", wal_writer_delay="10s", wal_writer_flush_after="64MB"),
     ),
     Weakness(
         "agent_without_checkpoint",

@@ -130,8 +130,9 @@ def test_the_weaknesses_of_the_tools_are_one_setting_each():
 
 
 def test_the_weaknesses_of_writing_are_settings_of_who_acknowledges():
+    late = {"synchronous_commit": "off", "wal_writer_delay": "10s", "wal_writer_flush_after": "64MB"}
     for name, component, changed in (
         ("ingest_acknowledged_early", "gateway", {"policies": {"ingest": {"acknowledge": "accepted"}}}),
-        ("vector_store_async_commit", "postgres", {"synchronous_commit": "off", "wal_writer_delay": "2s"}),
+        ("vector_store_async_commit", "postgres", late),
     ):
         assert plant(find_weaknesses([name]), component, {}) == changed
