@@ -35,6 +35,7 @@ _COMMANDS = {
     "run": ("run",),
     "judge": ("judge", "report"),
     "compare": ("compare",),
+    "tip": ("tip",),
     "export": ("export",),
     "recover": ("recover", "stop"),
     "catalogs": ("faults", "probes", "measures", "weaknesses", "explain", "schema", "version"),

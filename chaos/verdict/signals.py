@@ -18,6 +18,7 @@ from chaos.verdict.windows import Window
 SLICE_S = 1.0
 
 _SHARE_FLOOR = 0.02
+_SHARE_WIDEST = 0.25
 _WAIT_FLOOR_SHARE = 0.5
 _WAIT_FLOOR_S = 0.1
 _STEADY_SHARE = 0.90
@@ -31,13 +32,15 @@ Reduce = Callable[[Rows], float]
 class Signal:
     """`reduce` makes, once per table, a function from row numbers to one number (NaN for none that counts).
 
-    `floor` is the least margin around a baseline level, `steady` says whether such a level is a steady state at all.
+    `floor` is the least margin around a baseline level, `widest` the most that noise may make of it, `steady` says
+    whether such a level is a steady state at all.
     """
 
     reduce: Callable[[SampleTable], Reduce]
     rising_is_good: bool
     floor: Callable[[float], float]
     steady: Callable[[float], bool]
+    widest: Callable[[float], float] = lambda _: math.inf
 
     def level(self, view: View, load: str | None, window: Window) -> float | None:
         """One number for a whole window; None when nothing was due in it."""
@@ -71,7 +74,7 @@ def share_signal(share: Share, *, rising_is_good: bool) -> Signal:
     def steady(level: float) -> bool:
         return (level if rising_is_good else 1 - level) >= _STEADY_SHARE
 
-    return Signal(reduce, rising_is_good, lambda _: _SHARE_FLOOR, steady)
+    return Signal(reduce, rising_is_good, lambda _: _SHARE_FLOOR, steady, lambda _: _SHARE_WIDEST)
 
 
 def wait_signal(waits: Callable[[SampleTable], Floats], q: float = _WAIT_QUANTILE) -> Signal:

@@ -34,6 +34,7 @@ from packets import PACKETS
 from policies import POLICIES
 from quick import CHECK_SPEED, MUTATIONS, PLAN_BYTES, READY
 from tamper import TAMPER
+from tipping import BOUNDARY, METASTABLE, TIPPING
 from tools import TOOLS
 from virtual import AMPLIFICATION, ROTATION
 
@@ -42,6 +43,7 @@ def matrices(folder: Path) -> tuple[Matrix, ...]:
     """All of them, the quick ones first. `folder` holds what is stored."""
     quick = (AMPLIFICATION, ROTATION, POLICIES, PAIRED_NOISE, EARLY_STOPS, MUTATIONS, TAMPER)
     quick = (*quick, CHECK_SPEED, READY, PLAN_BYTES)
+    theory = (METASTABLE, BOUNDARY, TIPPING)
     long = (
         SIGNALS,
         KILLS,
@@ -51,7 +53,7 @@ def matrices(folder: Path) -> tuple[Matrix, ...]:
         injection(folder / "runs"),
         WEAKNESSES,
     )
-    return (*quick, FIDELITY, PACKETS, ABORT, TOOLS, AGENT, CLONE, *long)
+    return (*quick, *theory, FIDELITY, PACKETS, ABORT, TOOLS, AGENT, CLONE, *long)
 
 
 def table(scores: Sequence[Score]) -> str:

@@ -35,7 +35,8 @@ MAY_IMPORT = {
         "probes.probe",
         "adapters",
     },
-    "verdict": BASE | {"spec.model", "journal", "plan.plan"},
+    "verdict": BASE | {"spec.model", "journal", "plan.plan", "tipping.predict"},
+    "tipping": {"units", "journal", "spec.model", "load.personas", "verdict"},
     "openmetrics": {"journal.series"},
     "report": BASE | {"spec", "plan", "journal", "verdict", "openmetrics"},
     "live": {

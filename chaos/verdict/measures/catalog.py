@@ -13,6 +13,7 @@ from chaos.verdict.measures.event_count import EventCount
 from chaos.verdict.measures.itl import Itl
 from chaos.verdict.measures.load_lateness import LoadLateness
 from chaos.verdict.measures.measure import Estimator
+from chaos.verdict.measures.metastability import Metastability
 from chaos.verdict.measures.metric import Metric
 from chaos.verdict.measures.order import Order
 from chaos.verdict.measures.output_length import OutputLength
@@ -43,6 +44,7 @@ MEASURES: tuple[type[Estimator], ...] = (
     CrossTalk,
     RetryAmplification,
     RecoveryTime,
+    Metastability,
     Event,
     Order,
     EventCount,

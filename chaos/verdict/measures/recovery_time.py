@@ -4,7 +4,11 @@ Time is cut into slices of one second from the last revert on; a request belongs
 slice is *back* when its level is no worse than the baseline's by more than the margin. Recovery time is the start of
 the first row of three slices that are back, unless three slices in a row later are not: then the search begins again
 behind that relapse. So neither one lucky second nor a short calm before the next collapse counts, a second in which
-nobody asked is not back, and requests that were due before the revert are charged to the fault.
+nobody asked is not back, and requests that were due before the revert are charged to the fault. A restless baseline
+widens the margin only so far: a share that is 25 points worse is never back.
+
+What is not back may be on its way: where the last half surely gets better it is SLOW, with the time it still needs,
+else STUCK. A signal that users give cannot tell more: behind a long line everybody is late until the very end.
 """
 
 from __future__ import annotations
@@ -14,20 +18,24 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.units import Duration
 from chaos.verdict.latency import e2e_s, ttft_s
 from chaos.verdict.outcome import Estimate
+from chaos.verdict.returning import back_since
 from chaos.verdict.shares import SHED, SUCCESS, degraded_share
 from chaos.verdict.signals import SLICE_S, Signal, share_signal, wait_signal
 from chaos.verdict.statistics import Floats
+from chaos.verdict.trends import drift
 from chaos.verdict.view import View
 
 IN_A_ROW = 3
 _FEWEST_BASELINE_SLICES = 5
 _NOISE_QUANTILE = 0.95
+_FEWEST_TREND = 8
 _WAITS = ("ttft", "e2e")
 
 
@@ -63,9 +71,10 @@ class RecoveryTime:
         if not signal.steady(level):
             return Estimate(None, missing=f"the baseline itself was no steady state ({self.of} {level:.3g})")
         asked = float(self.margin) if self.of in _WAITS else 0.0
-        margin = max(signal.floor(level), noise(signal.worse_by(slices, level)), asked)
-        after = signal.slices(view, self.load, times.last_revert, times.load_end)
-        return from_slices(signal.worse_by(after, level) <= margin)
+        usual = min(noise(signal.worse_by(slices, level)), signal.widest(level))
+        margin = max(signal.floor(level), usual, asked)
+        worse = signal.worse_by(signal.slices(view, self.load, times.last_revert, times.load_end), level)
+        return from_slices(worse <= margin, worse - margin)
 
     def _signal(self) -> Signal:
         return {
@@ -83,24 +92,39 @@ def noise(worse_by: Floats) -> float:
     return max(0.0, float(np.quantile(finite, _NOISE_QUANTILE))) if len(finite) else 0.0
 
 
-def from_slices(back: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Estimate:
-    """Recovery time from one flag a slice; see the head of this module."""
-    found, good, bad = None, 0, 0
-    for index, is_back in enumerate(back.tolist()):
-        good, bad = (good + 1, 0) if is_back else (0, bad + 1)
-        if found is None and good == IN_A_ROW:
-            found = index - IN_A_ROW + 1
-        if bad == IN_A_ROW:
-            found = None
-    watched = len(back) * SLICE_S
+def from_slices(back: NDArray[np.bool_], short_of: Floats | None = None) -> Estimate:
+    """Recovery time from one flag a slice; see the head of this module. `short_of`: how far each is from being back."""
+    watched, found = len(back) * SLICE_S, back_since(back.tolist(), IN_A_ROW)
     if found is None:
-        at_least = (len(back) - good) * SLICE_S
-        longer = "a longer recovery window: the load ended before the signal was back"
-        return Estimate(
-            None, (at_least, math.inf), len(back), detail=f"not back within {watched:.0f}s", to_settle=longer
-        )
+        return _not_back(back, watched, short_of)
     value = found * SLICE_S
     finer = "the bound lies inside the one second that recovery is known to: another bound"
     return Estimate(
         value, (max(0.0, value - SLICE_S), value), len(back), detail=f"watched for {watched:.0f}s", to_settle=finer
     )
+
+
+def _not_back(back: NDArray[np.bool_], watched: float, short_of: Floats | None) -> Estimate:
+    """At least as long as was watched. Getting better (SLOW) or going nowhere (STUCK, as far as this signal shows)?"""
+    good = next((i for i, is_back in enumerate(back[::-1].tolist()) if not is_back), len(back))
+    at_least = (len(back) - good) * SLICE_S
+    more = None if short_of is None else _more_s(short_of)
+    if more is None:
+        detail = f"STUCK: not back within {watched:.0f}s, and flat"
+        longer = (
+            "a longer recovery window: the load ended before the signal was back, `metastability` tells if it can be"
+        )
+    else:
+        detail = f"SLOW: not back within {watched:.0f}s, getting better, about {more:.0f}s more at this pace"
+        longer = f"a recovery window that is {math.ceil(more - 1e-6)}s longer"
+    return Estimate(None, (at_least, math.inf), len(back), detail=detail, to_settle=longer)
+
+
+def _more_s(short_of: Floats) -> float | None:
+    """Seconds until the signal is back at the pace of the last half; None where it does not surely get better."""
+    half = short_of[-max(_FEWEST_TREND, len(short_of) // 2) :]
+    pace = drift(np.where(np.isfinite(half), half, np.nan), walks=False)
+    if pace is None or not pace.falls:
+        return None
+    left = float(np.nanmean(half[-IN_A_ROW:])) / -pace.value * SLICE_S
+    return max(SLICE_S, left) if math.isfinite(left) else None

@@ -281,6 +281,31 @@ def test_recovery_needs_three_good_seconds_and_no_relapse(
     assert (value, interval) == (found.value, found.interval)
 
 
+def test_what_gets_better_is_slow_and_says_how_long_it_still_needs() -> None:
+    short_of = np.linspace(0.8, 0.2, 31)
+    found = from_slices(np.zeros(31, dtype=np.bool_), short_of)
+    assert (found.value, found.interval) == (None, (31.0, math.inf))
+    assert "SLOW" in found.detail
+    assert "about 11s more" in found.detail
+    assert found.to_settle == "a recovery window that is 11s longer"
+
+
+@pytest.mark.parametrize("level", [0.7, math.inf])
+def test_what_is_flat_is_stuck_as_far_as_users_can_tell(level: float) -> None:
+    found = from_slices(np.zeros(30, dtype=np.bool_), np.full(30, level))
+    assert "STUCK" in found.detail
+    assert "`metastability`" in (found.to_settle or "")
+
+
+def test_one_bad_second_of_the_baseline_does_not_make_a_collapse_look_like_a_recovery() -> None:
+    """Noise widens the margin only so far."""
+    story = Story(hurt=Behaviour(fail_every=2), scar_s=100.0)
+    bad = [replace(s, outcome="failed") if 3 <= s.intended_s < 4 and s.request % 3 else s for s in story.samples()]
+    evidence = replace(story.evidence(), samples=Evidence.build((), bad).samples)
+    found = estimate(RecoveryTime(), evidence, None)
+    assert (None, math.inf) == (found.value, (found.interval or (0, 0))[1])
+
+
 def opened(**settings: str) -> Event:
     return Event(**{"event": "breaker_opened", "within": Duration(3), "of": "outage.start", **settings})  # type: ignore[arg-type]  # test literals
 
@@ -387,6 +412,7 @@ def test_the_catalog_is_whole_and_described() -> None:
         "shed_latency",
         "cross_talk",
         *CLAIMS,
+        "metastability",
         *TOOLS,
     }
     assert set(names.split()) | more == set(by_name())
