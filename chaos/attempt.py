@@ -17,7 +17,6 @@ from chaos.load.prompts import PromptError
 from chaos.plan.plan import Plan
 from chaos.ports import Host
 from chaos.run.lock import StackBusy
-from chaos.run.runner import Finish
 from chaos.run.stop import Stop
 from chaos.run.watchdog_process import WatchdogFailed
 from chaos.spec.diagnostic import Diagnostic
@@ -85,13 +84,14 @@ async def run_one(plan: Plan, setting: Setting, stop: Stop, tell: Tell) -> Ran:
         return Ran(HARNESS_ERROR, f"error: {reason}; nothing was injected")
     except OSError as reason:
         return Ran(HARNESS_ERROR, f"error: the evidence could not be written: {reason}")
-    return _written_up(run_dir, finish)
-
-
-def _written_up(run_dir: Path, finish: Finish) -> Ran:
-    """Judge and report; a disk that is full for the reports leaves the evidence for `brownout report`."""
     code = worst([CODE_OF_ENDING[finish.ending], UPHELD if finish.reverted else NOT_REVERTED])
-    trouble = f"error: {finish.why}" if finish.ending == "failed" else None
+    return written_up(run_dir, code, f"error: {finish.why}" if finish.ending == "failed" else None)
+
+
+def written_up(run_dir: Path, code: int, trouble: str | None = None) -> Ran:
+    """Judge and report; a disk that is full for the reports leaves the evidence for `brownout report`. `code` is what
+    the run has earned whatever is judged.
+    """
     try:
         verdict = write_up(run_dir)
     except (OSError, NotARun) as reason:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from chaos.adapters.files import LocalFiles
+from chaos.controls import stored_arms
 from chaos.journal.evidence import Evidence, load_evidence
 from chaos.paths import project_root
 from chaos.report.write import write_reports
@@ -16,6 +17,7 @@ from chaos.runbooks.refresh import refresh
 from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.model import Experiment
 from chaos.spec.parse import parse
+from chaos.verdict.arms import Arm, diagnosis_of, with_arms
 from chaos.verdict.document import to_text
 from chaos.verdict.judge import judge
 from chaos.verdict.outcome import Verdict
@@ -42,10 +44,20 @@ def stored_experiment(run_dir: Path) -> Experiment:
 
 
 def judged(run_dir: Path) -> tuple[Experiment, Evidence, Verdict]:
-    """Judge stored evidence; writes nothing. Raises NotARun."""
+    """Judge stored evidence, its control arms included; writes nothing. Raises NotARun."""
     experiment = stored_experiment(run_dir)
     evidence = load_evidence(run_dir)
-    return experiment, evidence, judge(experiment, evidence)
+    verdict, arms = judge(experiment, evidence), tuple(_arm(cut, path) for cut, path in stored_arms(run_dir))
+    return experiment, evidence, with_arms(verdict, diagnosis_of(experiment, evidence), arms) if arms else verdict
+
+
+def _arm(cut: str, run_dir: Path) -> Arm:
+    """One control arm; what is wrong with it is said of it, and does not keep the run from being judged."""
+    try:
+        found = diagnosis_of(stored_experiment(run_dir), load_evidence(run_dir))
+    except NotARun as reason:
+        found = str(reason)
+    return Arm(cut, run_dir.name, found)
 
 
 def write_up(run_dir: Path) -> Verdict:

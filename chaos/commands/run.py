@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
 from chaos.adapters.host import real_host
-from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals
+from chaos.attempt import Place, Ran, plan_now, run_one, stopped_by_signals, written_up
 from chaos.commands import repeated
 from chaos.commands.files import experiment_files, read_file
 from chaos.commands.front import BadInput, Front
+from chaos.controls import new_arm, overrides_for
 from chaos.live.page import LivePage
 from chaos.live.server import CannotListen, watched
 from chaos.paths import shown, state_root
@@ -33,9 +35,11 @@ from chaos.spec.render import render_full
 from chaos.stacks.lending import Kind, lend
 from chaos.stacks.local import PROXY_HELP, StackTrouble
 from chaos.verdict.document import to_json
-from chaos.verdict.outcome import BAD_INPUT, STOPPED, Verdict, worst
+from chaos.verdict.outcome import BAD_INPUT, INCONCLUSIVE, REFUTED, STOPPED, UPHELD, Verdict, worst
 from chaos.wiring import standing_stack
 from chaos.writeup import refresh_runbook
+
+_ARM_HELP = "run it once more with a loop cut, to prove what keeps the stack down: `retries`, or KEY=VALUE of the file"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,6 +53,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--proxy", metavar="WHICH", help=PROXY_HELP)
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
     repeated.add(command)
+    command.add_argument("--control-arm", action="append", default=[], metavar="CUT", help=_ARM_HELP)
     command.add_argument("--no-runbook", action="store_true", help="leave the marked block of the runbook as it is")
     command.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics and /annotations while runs go on")
     command.add_argument("--metrics-token-file", metavar="F", help="ask for its content there (made if missing)")
@@ -59,6 +64,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace, front: Front) -> int:
     """The worst exit code of all runs."""
     in_series = repeated.asked(arguments)
+    if in_series and arguments.control_arm:
+        raise BadInput("a series has no control arms: run one of its seeds with --control-arm")
     arguments = repeated.as_it_was(arguments) if arguments.resume else arguments
     if not arguments.files:
         raise BadInput("name an experiment file, or a series to go on with: `--resume SERIES_DIR`")
@@ -81,11 +88,24 @@ def _read(arguments: argparse.Namespace, front: Front) -> tuple[list[tuple[Path,
     problems: list[Diagnostic] = []
     for path in experiment_files(arguments.files):
         read = read_file(path, front, tuple(arguments.set))
-        if isinstance(read, Experiment):
-            good.append((path, read))
-        else:
+        if not isinstance(read, Experiment):
             problems += read
+            continue
+        good.append((path, read))
+        for _, changed in _arms(arguments, path, front):
+            problems += () if isinstance(changed, Experiment) else changed
     return good, problems
+
+
+def _arms(
+    arguments: argparse.Namespace, path: Path, front: Front
+) -> Iterator[tuple[str, Experiment | tuple[Diagnostic, ...]]]:
+    """Each control arm with the experiment that it runs, or what is wrong with its cut."""
+    read = read_file(path, front, tuple(arguments.set))
+    if not isinstance(read, Experiment):
+        return
+    for cut in arguments.control_arm:
+        yield cut, read_file(path, front, (*arguments.set, *overrides_for(cut, read)))
 
 
 @dataclass
@@ -149,10 +169,31 @@ class _Session:
             ran = await run_one(*planned, stop, progress.tell)
         if ran.trouble:
             self.front.warn(ran.trouble)
+        if self.arguments.control_arm:
+            ran = await self._held_against_arms(path, place, stop, ran)
         if ran.verdict and ran.run_dir:
             self._show(ran.verdict, ran.run_dir)
             self._refresh(path, experiment, ran.verdict, place)
         return ran.exit_code
+
+    async def _held_against_arms(self, path: Path, place: Place, stop: Stop, ran: Ran) -> Ran:
+        """The same plan once for each arm, in the directory of the run; what they show goes into its reports."""
+        codes, run_dir = [ran.exit_code], ran.run_dir
+        if run_dir is None:
+            return ran
+        for cut, changed in _arms(self.arguments, path, self.front):
+            if stop.requested() or not isinstance(changed, Experiment):
+                break  # what is wrong with a cut was said before the first run began
+            planned = await plan_now(changed, self.arguments.seed, replace(place, out=new_arm(run_dir, cut)))
+            if isinstance(planned, Ran):
+                self.front.warn(planned.trouble or "")
+                codes.append(planned.exit_code)
+                continue
+            with self._progress(planned[0]) as progress:
+                arm = await run_one(*planned, stop.part(), progress.tell)
+            # Users of an arm may fare as they like; that it was carried out and taken back is what counts.
+            codes += [arm.exit_code] if arm.exit_code not in (UPHELD, REFUTED, INCONCLUSIVE) else []
+        return written_up(run_dir, worst(codes))
 
     def _show(self, verdict: Verdict, run_dir: Path) -> None:
         self.lines.append(one_line(verdict))

@@ -6,6 +6,7 @@ from collections import Counter
 
 from chaos.report.facts import found, wanted
 from chaos.report.plain import plain
+from chaos.verdict.arms import ARM
 from chaos.verdict.outcome import Verdict
 
 
@@ -29,6 +30,7 @@ def block(verdict: Verdict, report: str | None = None) -> str:
         lines.append(f"  {judged.verdict:<12}  {plain(judged.name):<{width}}  {told}")
         if judged.to_settle and not unmet:
             lines.append(f"  {'':<12}  {'':<{width}}  to settle: {plain(judged.to_settle)}")
+    lines += [f"  {plain(note)}" for note in verdict.notes if note.startswith(ARM)]
     if report:
         lines.append(f"  report: {plain(report)}")
     return "\n".join(lines)

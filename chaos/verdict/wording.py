@@ -26,9 +26,13 @@ def say(value: float | None, unit: str) -> str:
 
 
 def say_found(value: float | None, interval: tuple[float, float], unit: str) -> str:
-    """`99.8% (99.1% to 99.9%)`; one number where there is no doubt; `not within 36s` for what never came."""
+    """`99.8% (99.1% to 99.9%)`; one number where there is no doubt; `not within 36s` for what never came; `0 to 1` for
+    what is one of the two.
+    """
     if interval[0] == interval[1]:
         return say(interval[0], unit)
+    if value is None and interval[1] < math.inf:
+        return say_interval(interval, unit)
     if value is None:
         return f"not within {say(interval[0], unit)}" if interval[0] < math.inf else "never"
     return f"{say(value, unit)} ({say_interval(interval, unit)})"

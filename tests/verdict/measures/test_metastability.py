@@ -19,6 +19,7 @@ from chaos.verdict.measures.metastability import Metastability
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.trends import drift
 from chaos.verdict.view import Bound, View
+from chaos.verdict.wording import say_found
 from tests.verdict.story import Behaviour, Story
 
 CUT = Trigger("capacity", 10.0, 0.2)
@@ -93,6 +94,7 @@ def test_what_was_not_watched_for_long_enough_cannot_be_told() -> None:
     assert (None, (0.0, 1.0)) == (found.value, found.interval)
     assert "at least 20s after the trigger" == found.to_settle
     assert "inconclusive" == decide(found, Bound(at_most=0.0))
+    assert "0 to 1" == say_found(found.value, found.interval or (0.0, 0.0), "count")
 
 
 def test_a_long_line_that_nobody_read_cannot_be_told_from_a_stuck_stack_unless_capacity_is_known() -> None:
