@@ -110,7 +110,7 @@ def _strict(dice: random.Random) -> Case:
     slow_s = 2.0 / (capacity * (1 - load))  # one answer in seven is slower than that
     breaker = Breaker(fails=0.5, calls=100, open_s=dice.choice([2.0, 5.0]), probes=400, slow_s=slow_s)
     system = System(load * capacity, capacity, max(timeout, 1.0), breaker=breaker)
-    return Case(system, _cut(dice, 200 / system.rate_per_s + 2 * timeout), 240.0, "breaker")
+    return Case(system, _cut(dice, 200 / system.rate_per_s + 2 * timeout), 480.0, "breaker")
 
 
 def _mild(

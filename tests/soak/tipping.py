@@ -78,7 +78,8 @@ METASTABLE = Matrix(
 
 ATTEMPTS, BUDGETS = (2, 3, 4, 6), (None, 0.1, 0.2, 0.5)
 HORIZON_S = 600.0
-_BOUNDARY_CAPACITY = 50.0
+_BOUNDARY_CAPACITY = 100.0
+_STEADY_UP_TO = 0.97
 
 
 def bounded(trial: Trial, drill: Drill) -> Found:
@@ -87,7 +88,7 @@ def bounded(trial: Trial, drill: Drill) -> Found:
     attempts, budget = _cells()[trial.name]
     system = System(1.0, _BOUNDARY_CAPACITY, 1.0, attempts, budget=None if budget is None else Budget(budget))
     formula = critical_load(system.clients)
-    low, high = formula * 0.8, min(formula * 1.2, 1.1)
+    low, high = formula * 0.8, min(formula * 1.2, _STEADY_UP_TO)  # above that no baseline is a steady state
     for _ in range(5):
         load = (low + high) / 2
         heavy = replace(system, rate_per_s=load * _BOUNDARY_CAPACITY)
