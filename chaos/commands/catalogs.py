@@ -17,6 +17,7 @@ from chaos.spec.wording import suggestion
 from chaos.stacks.local import weaknesses
 from chaos.verdict.measures.catalog import MEASURES
 from chaos.verdict.outcome import UPHELD
+from chaos.verdict.schema import verdict_schema
 from chaos.wiring import catalog_for
 
 
@@ -37,7 +38,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     meaning = commands.add_parser("explain", help="why a diagnostic exists, with a good example")
     meaning.add_argument("code", metavar="CODE")
     meaning.set_defaults(run=_explain)
-    commands.add_parser("schema", help="JSON Schema of the experiment file, for editors").set_defaults(run=_schema)
+    schema = commands.add_parser("schema", help="JSON Schema of the experiment file, for editors, or of verdict.json")
+    schema.add_argument("--of", choices=["experiment", "verdict"], default="experiment", help="default experiment")
+    schema.set_defaults(run=_schema)
     commands.add_parser("version", help="the version of brownout").set_defaults(run=_version)
 
 
@@ -122,8 +125,8 @@ def _explain(arguments: argparse.Namespace, front: Front) -> int:
     return UPHELD
 
 
-def _schema(arguments: argparse.Namespace, front: Front) -> int:  # noqa: ARG001  every command has this shape
-    front.say_json(json_schema(catalog_for(None)))
+def _schema(arguments: argparse.Namespace, front: Front) -> int:
+    front.say_json(verdict_schema() if arguments.of == "verdict" else json_schema(catalog_for(None)))
     return UPHELD
 
 

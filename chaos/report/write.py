@@ -25,7 +25,7 @@ def write_reports(run_dir: Path, experiment: Experiment, evidence: Evidence, ver
         TIMELINE_FILE: to_svg(facts),
         "report.md": to_markdown(facts),
         "report.html": to_html(facts),
-        "junit.xml": to_junit(verdict),
+        "junit.xml": to_junit(facts),
     }
     return tuple(_write(run_dir / name, text) for name, text in pages.items())
 

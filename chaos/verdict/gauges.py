@@ -27,7 +27,7 @@ _COVERED_S = 1.0
 
 def exact(value: float, n: int, detail: str = "") -> Estimate:
     """A number without doubt."""
-    return Estimate(value, (value, value), n, detail=detail, to_settle="the value is exact: only another bound")
+    return Estimate(value, (value, value), n, detail=detail, to_settle="nothing but another bound: the value is exact")
 
 
 def growth_over(grown: Counter, window: Window, *, per_second: bool) -> Estimate:

@@ -152,7 +152,9 @@ def _tell(estimate: Estimate, bound: Bound, unit: str) -> str:
 
 
 def _settle(estimate: Estimate) -> str:
-    return f"a run in which this is not missing: {estimate.missing}" if estimate.missing else "more data in this window"
+    if estimate.missing:
+        return f"a run of which this cannot be said: {estimate.missing}"
+    return "more data in this window: a higher rate or a longer window"
 
 
 def _codes(evidence: Evidence, proofs: tuple[FaultProof, ...]) -> list[int]:

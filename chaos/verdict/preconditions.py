@@ -48,7 +48,7 @@ def gate_held(evidence: Evidence) -> Precondition:
     """Users were served before anything was broken."""
     gate = evidence.last("gate")
     if gate is None:
-        return Precondition("gate held", held=False, why="the gate was never asked")
+        return Precondition("gate held", held=False, why="nobody asked whether users are served")
     return Precondition("gate held", bool(gate.fields.get("held")), str(gate.fields.get("why", "")))
 
 
@@ -58,10 +58,8 @@ def ran_to_its_end(evidence: Evidence) -> Precondition:
     if end is None:
         return Precondition("ran to its end", held=False, why="interrupted: the journal has no end of the run")
     ending, why = str(end.fields.get("ending")), str(end.fields.get("why") or "")
-    held = ending == "completed"
-    return Precondition(
-        "ran to its end", held, "every step was carried out" if held else f"{ending}: {why}".rstrip(": ")
-    )
+    held, told = ending == "completed", ending.replace("_", " ")
+    return Precondition("ran to its end", held, "every step was carried out" if held else f"{told}: {why}".rstrip(": "))
 
 
 def planned_requests(evidence: Evidence) -> Mapping[str, int]:
@@ -101,10 +99,14 @@ def load_delivered(evidence: Evidence) -> Precondition:
     if not planned or not sent:
         return Precondition("load delivered", held=False, why="nothing was sent")
     late_s = quantile(np.asarray((samples.sent_s - samples.intended_s)[first]), 0.99)
-    held = sent >= LEAST_SENT * planned and late_s <= MOST_LATENESS_S
-    why = f"{sent} of {planned} requests sent, p99 {late_s * 1e3:.1f}ms late"
-    host = None if held else machine(evidence)
-    return Precondition("load delivered", held, f"{why} (the machine: {host})" if host else why)
+    told = f"{sent} of {planned} requests sent, p99 {late_s * 1e3:.1f}ms late"
+    missed = [
+        *([f"at least {LEAST_SENT:.0%} sent"] if sent < LEAST_SENT * planned else []),
+        *([f"a p99 of at most {MOST_LATENESS_S * 1e3:.0f}ms"] if late_s > MOST_LATENESS_S else []),
+    ]
+    host = machine(evidence) if missed else None
+    why = f"{told}, wanted {' and '.join(missed)}" if missed else told
+    return Precondition("load delivered", not missed, f"{why} (the machine: {host})" if host else why)
 
 
 def answers_known(evidence: Evidence) -> Precondition:
@@ -112,7 +114,8 @@ def answers_known(evidence: Evidence) -> Precondition:
     finals = evidence.samples.finals
     unknown = int((finals.outcome == UNDECIDED).sum()) if len(finals) else 0
     held = unknown <= MOST_INDETERMINATE * len(finals)
-    return Precondition("answers known", held, f"{unknown} of {len(finals)} requests indeterminate")
+    told = f"{unknown} of {len(finals)} requests indeterminate"
+    return Precondition("answers known", held, told if held else f"{told}, wanted at most {MOST_INDETERMINATE:.0%}")
 
 
 def fault_confirmed(proof: FaultProof) -> Precondition:

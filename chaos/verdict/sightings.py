@@ -56,10 +56,10 @@ class Sightings:
     def doubt(self) -> str | None:
         """Why it does not count as confirmed; None when it does."""
         if not self.confirmed:
-            return "never looked at"
+            return "nobody looked whether it was there"
         lived_its_time = self.reverted is not None and self.reverted.fields.get("by") == "timeline"
         if not self.still and lived_its_time:
-            return "never looked at again before its revert"
+            return "nobody looked before its revert whether it was still there"
         blind = next((look for look in self.confirmed + self.still if not look.fields.get("seen")), None)
         return str(blind.fields.get("what", "")) if blind else self._gap()
 

@@ -52,7 +52,7 @@ def test_the_html_report(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["refuted_pile_on", "inconclusive_too_few_requests", "not_reverted"])
 def test_the_junit_file(case: str) -> None:
-    assert_golden(f"junit_{case}.xml", to_junit(facts_of(load_evidence(JOURNALS / case)).verdict))
+    assert_golden(f"junit_{case}.xml", to_junit(facts_of(load_evidence(JOURNALS / case))))
 
 
 def test_the_terminal_summary() -> None:
@@ -123,7 +123,7 @@ def test_what_a_stack_says_about_itself_cannot_become_markup() -> None:
     assert (2, []) == (len(reader.scripts), reader.open)
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", to_markdown(evil()).replace("\\`", ""), flags=re.DOTALL)
     assert not re.search(r"(?<!\\)<script", prose)
-    assert parsed(to_junit(evil().verdict)).tag == "testsuites"
+    assert parsed(to_junit(evil())).tag == "testsuites"
 
 
 def test_what_a_stack_says_about_itself_cannot_steer_a_terminal() -> None:
@@ -158,7 +158,7 @@ def test_the_replay_command_can_be_copied_as_it_stands() -> None:
 
 
 def test_junit_counts_what_it_holds() -> None:
-    suite = parsed(to_junit(facts_of(CASES["refuted_pile_on"].evidence()).verdict))[0]
+    suite = parsed(to_junit(facts_of(CASES["refuted_pile_on"].evidence())))[0]
     assert suite.attrib["tests"] == str(len(suite.findall("testcase")))
     assert int(suite.attrib["failures"]) == 7
     assert int(suite.attrib["errors"]) == 0

@@ -51,7 +51,8 @@ class Metric:
             return Estimate(None, missing=f"no series {self.metric}")
         grown = counter(readings, name, labels, self.target)
         if not self.may_rest and not (grown and grown.moved):
-            return Estimate(None, missing=f"{self.metric} never moved during the run")
+            still = f"{self.metric} never moved during the run: who tells it may be dead or frozen"
+            return Estimate(None, missing=f"{still} (`may_rest: true` where it may stay as it is)")
         if self.reduce in ("rate", "delta") and grown:
             return growth_over(grown, view.window, per_second=self.reduce == "rate")
         return gauge_over(found, view, view.window, self.reduce)

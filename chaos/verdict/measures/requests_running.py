@@ -34,5 +34,5 @@ class RequestsRunning:
         if not found or view.window is None:
             return Estimate(None, missing=f"no series {SERIES[0]}")
         if not any(track.moved() for track in found):
-            return Estimate(None, missing=f"{SERIES[0]} never moved during the run")
+            return Estimate(None, missing=f"{SERIES[0]} never moved during the run: who tells it may be dead or frozen")
         return gauge_over(found, view, view.window, "last")
