@@ -44,11 +44,11 @@ class Metric:
         except NotASeries as error:
             return Estimate(None, missing=str(error))
         if view.window is None:
-            return Estimate(None, missing="no window to look at")
+            return Estimate(None, missing="it was given no window to look at")
         readings = view.evidence.readings
         found = tracks(readings.select(name, labels, self.target))
         if not found:
-            return Estimate(None, missing=f"no series {self.metric}")
+            return Estimate(None, missing=f"no series {self.metric}: nobody serves it, or no probe reads who does")
         grown = counter(readings, name, labels, self.target)
         if not self.may_rest and not (grown and grown.moved):
             still = f"{self.metric} never moved during the run: who tells it may be dead or frozen"

@@ -32,7 +32,7 @@ class RequestsRunning:
         """Sum of running and waiting requests at the last reading of every engine."""
         found = tuple(t for name in SERIES for t in tracks(view.evidence.readings.select(name, None, self.target)))
         if not found or view.window is None:
-            return Estimate(None, missing=f"no series {SERIES[0]}")
+            return Estimate(None, missing=f"no series {SERIES[0]}: nobody serves it, or no probe reads who does")
         if not any(track.moved() for track in found):
             return Estimate(None, missing=f"{SERIES[0]} never moved during the run: who tells it may be dead or frozen")
         return gauge_over(found, view, view.window, "last")

@@ -114,8 +114,11 @@ class RetryAmplification:
 
     def _ratio(self, amounts: tuple[Floats, Floats], users: tuple[Floats, Floats]) -> Estimate:
         (before, during), (users_before, users_during) = amounts, users
-        if before.sum() < _FEWEST_BASELINE_CALLS or not users_during.sum():
-            return Estimate(None, missing=f"only {before.sum():.0f} {self.work} to {self.dependency} in the baseline")
+        if not users_during.sum():
+            return Estimate(None, missing="no user request was due in this window")
+        if before.sum() < _FEWEST_BASELINE_CALLS:
+            few = f"only {before.sum():.0f} {self.work} to {self.dependency} in the baseline"
+            return Estimate(None, missing=f"{few}, wanted {_FEWEST_BASELINE_CALLS} at least")
         value = (during.sum() / users_during.sum()) / (before.sum() / users_before.sum())
         interval = bootstrap_ratio((during, users_during), (before, users_before))
         detail = f"{during.sum():.0f} {self.work} for {users_during.sum():.0f} user requests"
