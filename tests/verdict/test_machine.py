@@ -41,4 +41,4 @@ def test_a_run_that_nobody_listened_to_says_nothing(environment: dict[str, Any])
 def test_a_load_that_was_late_says_what_the_machine_was_like() -> None:
     noisy = replace(Story(lateness_s=0.6).evidence(), environment={"noise": NOISE, "cores": 2})
     (late,) = (each for each in judge(experiment(), noisy).preconditions if each.name == "load delivered")
-    assert late.why.endswith("600.0ms late (the machine: " + str(told(noise=NOISE, cores=2)) + ")")
+    assert late.why.endswith("wanted a p99 of at most 500ms (the machine: " + str(told(noise=NOISE, cores=2)) + ")")
