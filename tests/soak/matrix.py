@@ -168,6 +168,12 @@ def _attempted(matrix: Matrix, trial: Trial, drill: Drill) -> Row:
     return {"trial": trial.name, "seed": trial.seed, **verdict, "took_s": took_s, **found.facts}
 
 
+def be_interruptible() -> None:
+    """SIGINT and SIGTERM end what is under way in good order; a background shell has both ignored."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+
+
 @contextlib.contextmanager
 def own_place() -> Iterator[Drill]:
     """A state folder of its own, and whatever was started in it taken down on every way out."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
-import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ from edges import ABORT
 from fidelity import FIDELITY
 from judging import CONTROL, WEAKNESSES, injection, missions
 from kills import KILLS, KILLS_DISAGGREGATED
-from matrix import Ledger, Matrix, Score, carry_on, own_place, score
+from matrix import Ledger, Matrix, Score, be_interruptible, carry_on, own_place, score
 from noise_pairs import PAIRED_NOISE
 from packets import PACKETS
 from policies import POLICIES
@@ -112,8 +111,7 @@ def main(arguments: Iterable[str]) -> int:
 
 def soak(chosen: Sequence[Matrix], folder: Path) -> int:
     """One matrix after the other; what was done before an interrupt is kept and shown."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)  # a background shell has both ignored
+    be_interruptible()
     ledgers = {matrix.name: Ledger(folder / f"{matrix.name}.jsonl") for matrix in chosen}
     try:
         for matrix in chosen:

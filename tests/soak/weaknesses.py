@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE.parent / "system"), str(HERE.parent / "spec")]
 from caught import CATCHES, EXPERIMENTS, Catch, stale, table, with_table
 from drill import ROOT, Drill
 from judging import claim_of, is_caught, not_upheld, run_verdict, told
-from matrix import bring_up, own_place
+from matrix import be_interruptible, bring_up, own_place
 
 Verdict = Mapping[str, Any]
 
@@ -164,6 +164,7 @@ def main(arguments: Iterable[str]) -> int:
     parser.add_argument("--keep", type=Path, default=ROOT / "soak" / "weaknesses", metavar="DIR")
     options = parser.parse_args(list(arguments))
     options.keep.mkdir(parents=True, exist_ok=True)
+    be_interruptible()
     with own_place() as drill:
         summaries = known_weaknesses(drill)
         if old := stale(summaries):
@@ -181,4 +182,7 @@ def main(arguments: Iterable[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same command carries on from here")
