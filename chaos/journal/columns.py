@@ -53,6 +53,16 @@ def inside(lists: pa.ListArray, chosen: npt.NDArray[np.bool_]) -> Array:
     return entries if chosen.all() else entries[np.repeat(chosen, np.diff(ends))]
 
 
+def last_inside(lists: pa.ListArray, missing: int) -> Array:
+    """The last entry of each list, `missing` where it has none."""
+    if not len(lists) or lists.null_count:
+        return np.full(len(lists), missing)
+    ends = np.frombuffer(lists.buffers()[1], np.int32, len(lists) + 1, lists.offset * 4)
+    entries = values(lists.values)
+    found = entries[np.maximum(ends[1:], 1) - 1] if len(entries) else np.full(len(lists), missing)
+    return np.where(np.diff(ends) > 0, found, missing)
+
+
 def _bits(chunk: pa.Array, data: pa.Buffer) -> npt.NDArray[np.bool_]:
     first = chunk.offset // 8
     packed = np.frombuffer(data, np.uint8, (chunk.offset + len(chunk) + 7) // 8 - first, first)

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from chaos.journal.columns import inside, numbers
+from chaos.journal.columns import inside, last_inside, numbers
 from chaos.journal.record import ReadingRow, Sample
 from chaos.journal.samples import GAPS_BEFORE, readings_table, samples_table
 from chaos.journal.series import parse_series
-from chaos.journal.sketch import NEVER, Floats, Integers, Pauses
+from chaos.journal.sketch import NEVER, Floats, Integers, Pauses, bounds_of
 from chaos.journal.texts import Bools, Texts
 
 __all__ = ["Bools", "Floats", "Integers", "Points", "ReadingTable", "SampleTable", "Texts"]
@@ -128,6 +128,16 @@ class SampleTable:
         if GAPS_BEFORE.name in self.arrow.column_names:
             return Pauses.exact(_entries(self.arrow[GAPS_BEFORE.name], chosen))
         return Pauses.counted(_merged(self.arrow["gap_buckets"], self.arrow["gap_counts"], chosen))
+
+    def longest_pauses_s(self) -> Floats:
+        """The longest pause between tokens of each row, as its sketch tells it; 0 where there is none."""
+        if GAPS_BEFORE.name in self.arrow.column_names:
+            lists = self.arrow[GAPS_BEFORE.name].to_pylist()
+            whole = np.array([max(gaps, default=0.0) for gaps in lists], dtype=np.float64)
+        else:
+            chunks = [last_inside(chunk, 0) for chunk in self.arrow["gap_buckets"].chunks]
+            whole = bounds_of(np.concatenate([np.empty(0, dtype=np.int64), *chunks]).astype(np.int64))[1]
+        return whole if self.rows is None else whole[self.rows]
 
 
 def _entries(lists: pa.ChunkedArray, chosen: Bools) -> npt.NDArray[Any]:

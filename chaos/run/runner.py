@@ -53,6 +53,10 @@ class Traffic(Protocol):
 class Watch(Protocol):
     """The probes of the run."""
 
+    async def look(self) -> None:
+        """Observe once."""
+        ...
+
     async def run(self, until: asyncio.Event) -> None:
         """Observe until told to end, then once more."""
         ...
@@ -99,6 +103,7 @@ async def run(plan: Plan, crew: Crew) -> Finish:
             return _finish(crew, Finish(ending, why, reverted=True))
         if refused is not None:
             return _finish(crew, Finish("gate_not_met", refused, reverted=True))
+        await crew.watch.look()  # what the stack tells from its first request on is told after this look
         start_at = crew.host.clock.now() + LOAD_LEAD_S
         loads = [{"name": name, "planned": count} for name, count in crew.traffic.planned().items()]
         crew.journal.record("load_started", at=start_at - crew.origin, loads=loads)

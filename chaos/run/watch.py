@@ -33,23 +33,34 @@ class ProbeWatch:
     spans: Callable[[Span], None] = lambda _: None
     _failing: set[tuple[str, str]] = field(default_factory=set)
 
+    async def look(self) -> None:
+        """Observe everything once, all at the same time. Raises OSError when evidence cannot be written."""
+        async with asyncio.TaskGroup() as group:
+            for probe, target in self._pairs():
+                group.create_task(self._read(probe, target))
+
     async def run(self, until: asyncio.Event) -> None:
         """Observe until told to end, then once more. Raises OSError when evidence cannot be written."""
-        began = self.host.clock.now()
-        pairs = [(probe, target) for probe in self.probes for target in self.targets if probe.applies_to(target)]
+        began, pairs = self.host.clock.now(), self._pairs()
         async with asyncio.TaskGroup() as group:
             for place, (probe, target) in enumerate(pairs, start=1):
                 first = began + probe.period_s * place / (len(pairs) + 1)
                 group.create_task(self._observe(probe, target, first, until))
+
+    def _pairs(self) -> list[tuple[Probe, Target]]:
+        return [(probe, target) for probe in self.probes for target in self.targets if probe.applies_to(target)]
 
     async def _observe(self, probe: Probe, target: Target, first: float, until: asyncio.Event) -> None:
         """Looks are spread over the period: all at once they would hold up arrivals and injects due that second."""
         when = first
         await self._sleep(when, until)
         while not until.is_set():
-            self._note(await probe.read(target, self.host))
+            await self._read(probe, target)
             when = max(when + probe.period_s, self.host.clock.now())
             await self._sleep(when, until)
+        await self._read(probe, target)
+
+    async def _read(self, probe: Probe, target: Target) -> None:
         self._note(await probe.read(target, self.host))
 
     async def _sleep(self, when: float, until: asyncio.Event) -> None:

@@ -82,6 +82,12 @@ def pauses(samples: SampleTable, rows: Mask) -> Pauses:
     return samples.pauses(rows).and_never(int(broken.sum()))
 
 
+def longest_pauses(samples: SampleTable) -> Floats:
+    """The longest pause of each row; inf where the stream broke after its first token."""
+    broken = ~np.isnan(samples.first_token_s) & ~among(samples.outcome, ANSWERED)
+    return np.where(broken, math.inf, samples.longest_pauses_s())
+
+
 def estimate_pauses(found: Pauses, name: QuantileName, bound: Bound, streams: int) -> Estimate:
     """A quantile of counted pauses. Its interval counts streams, and reaches to the edges of the buckets of a sketch:
     no pause in them was shorter or longer.

@@ -19,9 +19,8 @@ MOST_NAMED = 3
 
 
 def journal_line(record: Record) -> str:
-    """`journal 41 (breaker_opened at 16.80s)`; the time is the run's."""
-    name = record.fields.get("name")
-    return f"journal {record.n} ({name} at {happened_at(record):.2f}s)" if name else f"journal {record.n}"
+    """`journal 41 (breaker_opened at 16.80s)`; what is no event of the stack has its kind; the time is the run's."""
+    return f"journal {record.n} ({record.fields.get('name', record.kind)} at {happened_at(record):.2f}s)"
 
 
 def journal_lines(records: Iterable[Record]) -> tuple[str, ...]:

@@ -30,13 +30,15 @@ Reduce = Callable[[Rows], float]
 
 @dataclass(frozen=True)
 class Signal:
-    """`reduce` makes, once per table, a function from row numbers to one number (NaN for none that counts).
+    """`reduce` makes, once per table, a function from row numbers to one number (NaN for none that counts); `bad` tells
+    how much each row speaks against the stack, 0 for not at all.
 
     `floor` is the least margin around a baseline level, `widest` the most that noise may make of it, `steady` says
     whether such a level is a steady state at all.
     """
 
     reduce: Callable[[SampleTable], Reduce]
+    bad: Callable[[SampleTable], Floats]
     rising_is_good: bool
     floor: Callable[[float], float]
     steady: Callable[[float], bool]
@@ -71,10 +73,14 @@ def share_signal(share: Share, *, rising_is_good: bool) -> Signal:
         hits = counted & share.hits(samples)
         return lambda rows: hits[rows].sum() / n if (n := int(counted[rows].sum())) else math.nan
 
+    def bad(samples: SampleTable) -> Floats:
+        against = share.counts(samples) & (share.hits(samples) != rising_is_good)
+        return np.where(against, 1.0, 0.0)
+
     def steady(level: float) -> bool:
         return (level if rising_is_good else 1 - level) >= _STEADY_SHARE
 
-    return Signal(reduce, rising_is_good, lambda _: _SHARE_FLOOR, steady, lambda _: _SHARE_WIDEST)
+    return Signal(reduce, bad, rising_is_good, lambda _: _SHARE_FLOOR, steady, lambda _: _SHARE_WIDEST)
 
 
 def wait_signal(waits: Callable[[SampleTable], Floats], q: float = _WAIT_QUANTILE) -> Signal:
@@ -88,7 +94,10 @@ def wait_signal(waits: Callable[[SampleTable], Floats], q: float = _WAIT_QUANTIL
         felt, known = waits(samples), decided(samples)
         return lambda rows: quantile(felt[kept], q) if len(kept := rows[known[rows]]) else math.nan
 
-    return Signal(reduce, rising_is_good=False, floor=_wait_floor, steady=math.isfinite)
+    def bad(samples: SampleTable) -> Floats:
+        return np.where(decided(samples), waits(samples), 0.0)
+
+    return Signal(reduce, bad, rising_is_good=False, floor=_wait_floor, steady=math.isfinite)
 
 
 def _wait_floor(level: float) -> float:

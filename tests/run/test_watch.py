@@ -63,6 +63,19 @@ def test_a_target_is_read_once_a_period_and_once_more_at_the_end() -> None:
     assert [(0.5, 1.0), (1.5, 2.0), (2.5, 3.0), (2.75, 4.0)] == [(row.t, row.value) for row in rows]
 
 
+def test_a_look_before_the_load_is_one_answer_of_each_at_once() -> None:
+    """The first look of a row comes later, when a probe that only tells what is new would have missed something."""
+
+    async def main() -> tuple[list[ReadingRow], int]:
+        rows: list[ReadingRow] = []
+        probe = Scripted(lambda n: Reading("scripted", "a", {"looks": float(n)}))
+        await ProbeWatch(cast("Host", _Host()), MemoryJournal(), (probe,), TARGETS, rows.append, 1000.0).look()
+        return rows, probe.looks
+
+    rows, looks = run_virtual(main)
+    assert ([(0.0, 1.0)], 1) == ([(row.t, row.value) for row in rows], looks)
+
+
 def test_only_the_first_failure_of_a_row_is_told() -> None:
     failing = {2, 3, 5}
     _, journal = watched(lambda n: Reading("scripted", "a", error="refused" if n in failing else None), 5.5)

@@ -142,6 +142,9 @@ class ToyTraffic:
 class ToyWatch:
     """Observes nothing, until told."""
 
+    async def look(self) -> None:
+        """Nothing to see."""
+
     async def run(self, until: asyncio.Event) -> None:
         await until.wait()
 

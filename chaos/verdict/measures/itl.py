@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
-from chaos.verdict.latency import QuantileName, estimate_pauses, pauses
+from chaos.verdict.latency import QuantileName, estimate_pauses, longest_pauses, pauses
+from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import View, decided
 
@@ -26,8 +27,9 @@ class Itl:
 
     def estimate(self, view: View) -> Estimate:
         """Quantile over all pauses. The interval counts streams, not pauses: the pauses of one stream rise and fall
-        together.
+        together. It names the streams with the longest.
         """
         samples = view.evidence.samples
         rows = view.requests(self.load) & decided(samples) & (samples.first_token_s == samples.first_token_s)
-        return estimate_pauses(pauses(samples, rows), self.quantile, view.bound, int(rows.sum()))
+        found = estimate_pauses(pauses(samples, rows), self.quantile, view.bound, int(rows.sum()))
+        return replace(found, records=requests(samples, rows, worst=longest_pauses(samples)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.latency import QuantileName, estimate_quantile
+from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import View, first_attempts
 
@@ -25,7 +26,9 @@ class LoadLateness:
     load: str | None = setting("only this load; default all", default=None)
 
     def estimate(self, view: View) -> Estimate:
-        """Quantile over first attempts with its order-statistic interval, in seconds."""
+        """Quantile over first attempts with its order-statistic interval, in seconds; it names the latest."""
         samples = view.evidence.samples
         sent = view.attempts(self.load) & first_attempts(samples)
-        return estimate_quantile((samples.sent_s - samples.intended_s)[sent], self.quantile, view.bound)
+        late = samples.sent_s - samples.intended_s
+        found = estimate_quantile(late[sent], self.quantile, view.bound)
+        return replace(found, records=requests(samples, sent, worst=late))

@@ -15,7 +15,7 @@ from chaos.journal.record import Record
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.units import Duration
-from chaos.verdict.events import About, happened_at, polled_until
+from chaos.verdict.events import About, happened_at, polled_until, unheard
 from chaos.verdict.measures.event import anchor_of
 from chaos.verdict.naming import journal_line
 from chaos.verdict.outcome import Estimate
@@ -57,6 +57,8 @@ class Order:
         first = self._first(view, since)
         records = tuple(journal_line(record) for record in first if record)
         broken = self._broken(first)
+        if broken and (lost := self._lost(view, since, first)):
+            return Estimate(None, missing=f"{lost}: that {broken} proves nothing")
         if broken:
             return Estimate(None, (math.inf, math.inf), len(records), detail=broken, records=records)
         last = first[-1]
@@ -77,6 +79,10 @@ class Order:
             if later is not None and (earlier is None or happened_at(earlier) > happened_at(later)):
                 return f"{after} at {happened_at(later):.2f}s without {before} before it"
         return None
+
+    def _lost(self, view: View, since: float, first: tuple[Record | None, ...]) -> str | None:
+        """Why a forerunner may have come and was not heard."""
+        return unheard(view.evidence, since, max(happened_at(record) for record in first if record))
 
     def _unfinished(
         self, view: View, zero: float, first: tuple[Record | None, ...], records: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.differences import compare_means
+from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import ANSWERED, Control, View, among
 
@@ -29,11 +30,16 @@ class OutputLength:
     load: str | None = setting("only this load; default all", default=None)
 
     def estimate(self, view: View) -> Estimate:
-        """Ratio of means with its block-bootstrap interval: requests of one moment share what the stack does then."""
+        """Ratio of means with its block-bootstrap interval: requests of one moment share what the stack does then. It
+        names the answers that speak most against the bound.
+        """
         baseline = view.times.windows.get("baseline")
         control = view.control or (Control(baseline, None, "the baseline") if baseline else None)
         if control is None or view.window is None:
             return Estimate(None, missing="the run has no baseline to compare with")
         samples = view.evidence.samples
         numbers = among(samples.outcome, ANSWERED), samples.tokens.astype(np.float64)
-        return compare_means(numbers, view, control, self.load, noun="tokens an answer", fewest=_FEWEST_ANSWERS)
+        found = compare_means(numbers, view, control, self.load, noun="tokens an answer", fewest=_FEWEST_ANSWERS)
+        whole, lengths = numbers
+        against = lengths if view.bound.at_most is not None else -lengths
+        return replace(found, records=requests(samples, whole & view.requests(self.load), worst=against))

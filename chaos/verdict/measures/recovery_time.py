@@ -14,7 +14,7 @@ else STUCK. A signal that users give cannot tell more: behind a long line everyb
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.units import Duration
 from chaos.verdict.latency import e2e_s, ttft_s
+from chaos.verdict.naming import journal_line, requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.returning import back_since
 from chaos.verdict.shares import SHED, SUCCESS, degraded_share
@@ -31,6 +32,7 @@ from chaos.verdict.signals import SLICE_S, Signal, share_signal, wait_signal
 from chaos.verdict.statistics import Floats
 from chaos.verdict.trends import drift
 from chaos.verdict.view import View
+from chaos.verdict.windows import Window
 
 IN_A_ROW = 3
 _FEWEST_BASELINE_SLICES = 5
@@ -74,7 +76,19 @@ class RecoveryTime:
         usual = min(noise(signal.worse_by(slices, level)), signal.widest(level))
         margin = max(signal.floor(level), usual, asked)
         worse = signal.worse_by(signal.slices(view, self.load, times.last_revert, times.load_end), level)
-        return from_slices(worse <= margin, worse - margin)
+        found = from_slices(worse <= margin, worse - margin)
+        return replace(found, records=self._rests_on(view, signal, worse <= margin, found))
+
+    def _rests_on(self, view: View, signal: Signal, back: NDArray[np.bool_], found: Estimate) -> tuple[str, ...]:
+        """The revert that it counts from, and the worst requests of the last second before the return."""
+        reverts, start = view.evidence.of_kind("fault_reverted"), view.times.last_revert or 0.0
+        records = tuple(journal_line(record) for record in reverts[-1:])
+        suffering = np.flatnonzero(~back[: None if found.value is None else round(found.value / SLICE_S)])
+        if not len(suffering):
+            return records
+        at, samples = start + SLICE_S * int(suffering[-1]), view.evidence.samples
+        due, bad = view.requests(self.load, Window("last", ((at, at + SLICE_S),))), signal.bad(samples)
+        return (*records, *requests(samples, due & (bad > 0), worst=bad))
 
     def _signal(self) -> Signal:
         return {

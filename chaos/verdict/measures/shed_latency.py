@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from chaos.settings import setting
 from chaos.spec.model import Unit
 from chaos.verdict.latency import QuantileName, estimate_quantile
+from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import View, among
 
@@ -25,8 +26,9 @@ class ShedLatency:
     load: str | None = setting("only this load; default all", default=None)
 
     def estimate(self, view: View) -> Estimate:
-        """Quantile with its order-statistic interval, in seconds; missing where nobody was refused."""
+        """Quantile with its order-statistic interval, in seconds; missing where nobody was. It names the slowest."""
         samples = view.evidence.samples
         refused = view.requests(self.load) & among(samples.outcome, frozenset({"shed"}))
-        waits = (samples.end_s - samples.intended_s)[refused]
-        return estimate_quantile(waits, self.quantile, view.bound, noun="refused requests")
+        waits = samples.end_s - samples.intended_s
+        found = estimate_quantile(waits[refused], self.quantile, view.bound, noun="refused requests")
+        return replace(found, records=requests(samples, refused, worst=waits))

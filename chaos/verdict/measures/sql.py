@@ -70,8 +70,9 @@ class Sql:
 def _silent(tables: Mapping[str, Any], view: View) -> str | None:
     """Which table says nothing because nobody looked: counting nothing in it would prove nothing."""
     if "events" in tables:
-        span = (view.window.start, view.window.end) if view.window else (0.0, view.times.load_end or 0.0)
-        return unheard(view.evidence, *span)
+        whole = view.times.load_start or 0.0, view.times.load_end or 0.0
+        start, end = (view.window.start, view.window.end) if view.window else whole
+        return unheard(view.evidence, start, end)
     bare = [
         name for name in ("samples", "requests", "readings", "spans") if name in tables and not tables[name].num_rows
     ]

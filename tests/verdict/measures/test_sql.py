@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from chaos.journal.evidence import Evidence
-from chaos.journal.record import Span
+from chaos.journal.record import ReadingRow, Span
 from chaos.verdict import sql
 from chaos.verdict.measures.sql import Sql
 from chaos.verdict.outcome import Estimate
 from chaos.verdict.view import Bound, View
 from chaos.verdict.windows import times_of
-from tests.verdict.story import INJECT, STORM, Story, experiment
+from tests.verdict.story import INJECT, LOAD_END, LOAD_START, STORM, Story, experiment
 
 pytest.importorskip("duckdb", reason="pip install 'brownout[sql]'")
 STORMY = Story(hurt=STORM, scar_s=0.0)
@@ -87,6 +87,13 @@ def test_counting_nothing_where_nobody_looked_proves_nothing() -> None:
     assert "there are no readings to ask" == ask("select count(*) from readings", deaf).missing
     assert "nobody listened to the stack's events" == ask("select count(*) from events", deaf).missing
     assert "there are no requests to ask" == ask("select count(*) from requests", Evidence.build()).missing
+
+
+def test_events_of_a_whole_run_are_those_of_its_load() -> None:
+    """Before the first look of a run there is no load; what the stack tells before that is nobody's question."""
+    beats = [ReadingRow(t, "gateway", "events_last", 0.0) for t in (LOAD_START, LOAD_END)]
+    heard = replace(EVIDENCE, readings=Evidence.build(readings=beats).readings)
+    assert 1.0 == ask("select count(*) from events where name = 'breaker_opened'", heard).value
 
 
 @pytest.mark.parametrize(
