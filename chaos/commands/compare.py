@@ -58,7 +58,7 @@ def _side(name: str) -> Side:
     """Raises BadInput."""
     try:
         return _of_series(Path(name)) if is_series(Path(name)) else _of_run(run_directory(name))
-    except (NotARun, NotASeries) as reason:
+    except (NotARun, NotASeries, OSError) as reason:
         raise BadInput(f"`{name}` cannot be compared: {reason}") from reason
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chaos.commands.front import BadInput, Front
 from chaos.paths import is_experiment_file, shown
+from chaos.series.shelf import PAGE_FILE, is_series
 from chaos.spec.diagnostic import Diagnostic
 from chaos.spec.model import Experiment
 from chaos.wiring import read_experiment
@@ -40,8 +41,8 @@ def read_file(path: Path, front: Front, overrides: tuple[str, ...] = ()) -> Expe
 def run_directory(name: str) -> Path:
     """A stored run. Raises BadInput."""
     path = Path(name)
-    if (path / "series.json").is_file():
-        raise BadInput(f"`{name}` is a series of runs: read its series.md, or name one of the runs inside")
+    if is_series(path):
+        raise BadInput(f"`{name}` is a series of runs: read its {PAGE_FILE}, or name one of the runs inside")
     if not (path / "journal.jsonl").is_file():
         raise BadInput(f"`{name}` is not a run directory: it has no journal.jsonl")
     return path

@@ -16,6 +16,7 @@ from chaos.tipping.predict import critical_backlog, critical_load
 from chaos.tipping.reading import CannotModel, Scene, Stack, scene_of
 from chaos.tipping.search import Arm, Tip, by_control_arm, tipping_length, tipping_load
 from chaos.units import Duration, Rate, Ratio, UnitError
+from chaos.verdict.document import finite
 from chaos.verdict.outcome import BAD_INPUT, UPHELD
 
 T = TypeVar("T", Duration, Rate, Ratio)
@@ -249,8 +250,8 @@ def _document(answer: _Answer) -> dict[str, Any]:
         "unit": "s" if answer.of == "length" else "/s",
         "written": answer.written,
         "tips_at": tip.point,
-        "bracket": [tip.safe, _finite(tip.tips)],
-        "predicted": _finite(tip.predicted),
+        "bracket": [tip.safe, finite(tip.tips)],
+        "predicted": finite(tip.predicted),
         "with_random_arrivals": None if answer.chance is None else answer.chance.point,
         "seed": answer.seed,
         "runs": _runs(answer),
@@ -258,7 +259,3 @@ def _document(answer: _Answer) -> dict[str, Any]:
         "arms": [{"cut": arm.loop, "state": arm.found.state, "took_s": arm.found.took_s} for arm in answer.arms],
         "to_move_it": _moves(answer),
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value

@@ -4,13 +4,13 @@ or an open side.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from chaos.comparing.differ import Difference, differences, regressed
 from chaos.comparing.page import around_that_differs
 from chaos.comparing.side import Measured, Side
+from chaos.verdict.document import finite
 
 VERSION = 1
 
@@ -60,11 +60,7 @@ def _measured(found: Measured | None) -> dict[str, Any] | None:
         "verdict": found.truth,
         "unit": found.unit,
         "bound": dict(found.bound),
-        "value": _finite(found.value),
-        "interval": [_finite(side) for side in found.interval] if found.interval else None,
+        "value": finite(found.value),
+        "interval": [finite(side) for side in found.interval] if found.interval else None,
         "n": found.n,
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from chaos.series.order import Series
-from chaos.series.pool import Repeated, Tally, pool
+from chaos.series.pool import Repeated, Tally, measured, pool
 from chaos.series.told import held_in, typical
 from chaos.verdict.outcome import FaultProof, Judged, Truth, Verdict, merge
 from chaos.verdict.wording import say_found
@@ -112,13 +111,12 @@ def side_of_series(label: str, series: Series, text: str, environment: Mapping[s
 
 def _of_run(judged: Judged, *, trusted: bool) -> Measured:
     interval = judged.interval
-    never = judged.value is None and interval is not None and math.isinf(interval[1])
     return Measured(
         truth=judged.verdict,
         told="missing" if interval is None else say_found(judged.value, interval, judged.unit),
         unit=judged.unit,
         bound=judged.bound,
-        value=math.inf if never else judged.value,
+        value=measured(judged),
         interval=interval,
         n=judged.n,
         trusted=trusted,

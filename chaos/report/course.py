@@ -15,13 +15,12 @@ import numpy as np
 from chaos.journal.record import OUTCOMES
 from chaos.journal.tables import Floats, Integers
 from chaos.report.facts import Facts
+from chaos.verdict.counters import WAITING
 from chaos.verdict.latency import ttft_s
 from chaos.verdict.shares import SUCCESS
 from chaos.verdict.signals import share_signal, wait_signal
 
 _STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200, 86400)
-_QUEUES = ("gateway_queue_depth", "vllm:num_requests_waiting")
-"""Gauges of requests that wait to start, by the names that the bundled gateway and vLLM give them."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def queues_of(facts: Facts, course: Course) -> Mapping[str, Floats]:
     """
     count, readings = len(course.served), facts.evidence.readings
     found: dict[str, Floats] = {}
-    for gauge in _QUEUES:
+    for gauge in WAITING:
         points = readings.select(gauge)
         steps = np.floor((points.t - facts.zero) / course.step_s)
         for target in sorted(set(points.target.tolist())):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from chaos.verdict.statistics import Z, wilson
+from chaos.verdict.statistics import Z, student, wilson
 
 _SURE = 0.95
 
@@ -44,25 +44,5 @@ def share_of_clusters(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float,
     off = sum((h - share * n) ** 2 for h, n in zip(hits, sizes, strict=True))
     alone = share * (1 - share) * total
     clustering = max(1.0, off * runs / (runs - 1) / alone) if alone else 1.0
-    independent = total / clustering * (Z / student(runs - 1)) ** 2
+    independent = total / clustering * (Z / student(1 - _SURE, runs - 1)) ** 2
     return wilson(share * independent, independent)
-
-
-def student(freedom: int) -> float:
-    """95 % quantile of Student's t with so many degrees of freedom."""
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _inside(middle, freedom) < 2 * _SURE - 1 else (low, middle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _inside(angle: float, freedom: int) -> float:
-    """P(|T| < t) with angle = atan(t / sqrt(freedom)): a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
-    odd, cosine = freedom % 2, math.cos(angle)
-    term, total = cosine if odd else 1.0, 0.0
-    for power in range(odd, freedom - 1, 2):
-        total += term
-        term *= cosine * cosine * (power + 1) / (power + 2)
-    total *= math.sin(angle)
-    return 2 / math.pi * (angle + total) if odd else total

@@ -7,12 +7,12 @@ is. `null` in a list of values is one that never came.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from chaos.series.order import SEED_RULE, Order, Series
 from chaos.series.pool import Pooled, Repeated, Tally, pool
+from chaos.verdict.document import finite
 
 VERSION = 1
 
@@ -106,18 +106,14 @@ def _hypotheses(pooled: Pooled) -> list[dict[str, Any]]:
 def _found(one: Repeated) -> dict[str, Any]:
     together = one.together
     return {
-        "values": [_finite(value) for value in one.values],
-        "typical": _finite(one.typical),
-        "interval": [_finite(side) for side in one.interval] if one.interval else None,
-        "worst": _finite(one.worst),
+        "values": [finite(value) for value in one.values],
+        "typical": finite(one.typical),
+        "interval": [finite(side) for side in one.interval] if one.interval else None,
+        "worst": finite(one.worst),
         "together": {"value": together.value, "interval": list(together.interval), "n": together.n}
         if together
         else None,
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
 
 
 def order_of(document: Mapping[str, Any]) -> Order:

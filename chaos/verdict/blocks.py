@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from chaos.verdict.statistics import Floats, Integers, wilson
+from chaos.verdict.statistics import Floats, Integers, student, wilson
 
 FEWEST_SLICES = 5
 FEWEST_BLOCKS = 6
@@ -103,18 +103,6 @@ def interval(replicas: Floats, freedom: float, blocks: float) -> tuple[float, fl
     low = np.sort(np.where(np.isnan(replicas), -math.inf, replicas))[rank]
     high = np.sort(np.where(np.isnan(replicas), math.inf, replicas))[-1 - rank]
     return float(low), float(high)
-
-
-def student(tail: float, freedom: float) -> float:
-    """Upper quantile of Student's t, within 1 % from 4 degrees on (Abramowitz and Stegun 26.7.5)."""
-    z = _NORMAL.inv_cdf(1 - tail)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum(term / freedom**power for power, term in enumerate(terms))
 
 
 def share_difference(

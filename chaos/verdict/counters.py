@@ -17,6 +17,11 @@ from chaos.journal.sketch import Integers
 from chaos.journal.tables import Points, ReadingTable
 from chaos.verdict.statistics import Floats
 
+CALLS = "gateway_upstream_calls_total"
+"""What the gateway counts of its calls, by `dependency` and `replica`."""
+WAITING = ("gateway_queue_depth", "vllm:num_requests_waiting")
+"""Gauges of requests that wait to start, by the names that the bundled gateway and vLLM give them."""
+
 _NAMED = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?")
 _NAMESPACE = re.compile(r"[_:{]")
 _LABEL = re.compile(r"""([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(?:"([^"]*)"|([^",{}=]+))""")

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chaos.verdict.counters import Track, counter, tracks
+from chaos.verdict.counters import CALLS, WAITING, Track, counter, tracks
 from chaos.verdict.shares import SUCCESS
 from chaos.verdict.statistics import Floats
 from chaos.verdict.view import View, among
 from chaos.verdict.windows import Window
 
-WAITING = ("gateway_queue_depth", "vllm:num_requests_waiting")
-CALLS = "gateway_upstream_calls_total"
 BREAKERS = "gateway_breaker_state"
 _CACHES: tuple[tuple[str, dict[str, str], str, dict[str, str]], ...] = (
     ("gateway_cache_requests_total", {"result": "hit"}, "gateway_cache_requests_total", {"result": "miss"}),

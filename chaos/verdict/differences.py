@@ -26,11 +26,10 @@ from chaos.verdict.blocks import (
     interval,
     quantiles,
     share_difference,
-    student,
 )
 from chaos.verdict.naming import requests
 from chaos.verdict.outcome import Estimate
-from chaos.verdict.statistics import Floats, Integers, quantile
+from chaos.verdict.statistics import Floats, Integers, quantile, student
 from chaos.verdict.view import Control, Mask, View
 from chaos.verdict.wording import say
 

@@ -85,7 +85,8 @@ def _verdict(document: Mapping[str, Any]) -> Verdict:
 _EMPTY = Verdict("", "", "", "", 0, "", (), "inconclusive", 2, "", (), (), ())
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """As JSON has it: None for what never came and for an open side."""
     return None if value is None or not math.isfinite(value) else value
 
 
@@ -96,8 +97,8 @@ def _hypothesis(judged: Judged) -> dict[str, Any]:
         "measure": judged.measure,
         "unit": judged.unit,
         "window": judged.window,
-        "value": _finite(judged.value),
-        "interval": [_finite(side) for side in judged.interval] if judged.interval else None,
+        "value": finite(judged.value),
+        "interval": [finite(side) for side in judged.interval] if judged.interval else None,
         "n": judged.n,
         "bound": dict(judged.bound),
         "why": judged.why,

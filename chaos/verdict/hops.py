@@ -20,13 +20,12 @@ from chaos.journal.evidence import Evidence
 from chaos.journal.series import parse_series
 from chaos.journal.spans import SpanTable
 from chaos.journal.tables import Points
-from chaos.verdict.counters import Counter, counter, scrapes
+from chaos.verdict.counters import CALLS, Counter, counter, scrapes
 from chaos.verdict.statistics import Floats
 from chaos.verdict.windows import Window
 
 Work = Literal["calls", "tokens"]
 
-CALLS = "gateway_upstream_calls_total"
 PROMPT, OUTPUT = "vllm:prompt_tokens_total", "vllm:generation_tokens_total"
 TOKENS_TOLD = "gateway_tokens_total"
 """What a gateway was told of the tokens of its engines, where those have no counters of their own."""

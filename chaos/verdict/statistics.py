@@ -19,6 +19,8 @@ Z = 1.6449
 _TAIL = 0.05
 _RESAMPLES = 2000
 _SEED = 20261130
+_FARTHEST = 40.0
+_STEPS = 8192
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -46,6 +48,19 @@ def requests_to_settle(share: float, bound: float, z: float = Z) -> int | None:
     if distance < 1e-9 or not 0 < bound < 1:
         return None
     return math.ceil(z * z * bound * (1 - bound) / (distance * distance) - 1e-9)
+
+
+def student(tail: float, freedom: float) -> float:
+    """Upper quantile of Student's t, for one degree of freedom or more, whole or not.
+
+    The angle atan(t / sqrt(freedom)) has a density in proportion to cos(angle) ** (freedom - 1), summed here by the
+    midpoint rule over the part of the half circle that holds anything.
+    """
+    reach = min(math.pi / 2, _FARTHEST / math.sqrt(freedom))
+    edges = np.linspace(0.0, reach, _STEPS + 1)
+    parts = np.cos((edges[1:] + edges[:-1]) / 2) ** (freedom - 1)
+    inside = np.concatenate(([0.0], np.cumsum(parts)))
+    return math.sqrt(freedom) * math.tan(float(np.interp((1 - 2 * tail) * inside[-1], inside, edges)))
 
 
 def binomial_cumulative(n: int, q: float) -> Floats:

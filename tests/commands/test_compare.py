@@ -69,6 +69,12 @@ def test_different_experiments_are_compared_only_when_told(runs: Path, capsys: p
     assert "a run is held against a series" in out
 
 
+def test_a_series_whose_experiment_is_gone_is_bad_input(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(LocalFiles(), runs / "torn", series(""))
+    code, _, err = call(capsys, runs / "upheld", runs / "torn")
+    assert (64, True) == (code, "cannot be compared" in err)
+
+
 @pytest.mark.parametrize("names", [["upheld"], ["upheld", "."], ["upheld", "nowhere"]])
 def test_what_cannot_be_compared_is_bad_input(runs: Path, capsys: pytest.CaptureFixture[str], names: list[str]) -> None:
     code, _, err = call(capsys, *(runs / name for name in names))

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from chaos.adapters.clock import MonotonicClock
 from chaos.live import server
-from chaos.live.page import LivePage
+from chaos.live.page import REST, LivePage
 from chaos.live.server import CannotListen, serving, watched
 from chaos.progress import Lines, Overheard
 from tests.live.told import plan, told
@@ -223,3 +223,27 @@ def test_a_page_that_cannot_be_drawn_is_a_500() -> None:
     page = during_the_fault()
     page._run.header = {"origin": "no number"}
     assert [500, 500] == [status for status, _, _ in serve(page, get("/metrics"), get("/annotations"))]
+
+
+class Slow(MonotonicClock):
+    """Every look at it takes a second: so long does it take to make an answer."""
+
+    looks = 0.0
+
+    def now(self) -> float:
+        self.looks += 1.0
+        return self.looks
+
+
+def test_a_page_that_is_slow_to_make_is_made_again_only_after_a_rest() -> None:
+    """However often somebody scrapes a run of many requests, its loop is not held up by it."""
+    page = LivePage(Slow(), lambda _: None)
+    tell = page.follow(plan())
+    for kind, fields in told(Story(), INJECT):
+        tell(kind, fields)
+    first = page.answer("/metrics", "")
+    tell("guard_tripped", {"t": INJECT, "guard": "success_ratio of chat over 5s"})
+    assert [first] * 20 == [page.answer("/metrics", "") for _ in range(20)]
+    for _ in range(REST * 10):
+        latest = page.answer("/metrics", "")
+    assert first != latest

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.series.chances import confidence, rarer_than, runs_to_exclude, share_of_clusters, student
+from chaos.series.chances import confidence, rarer_than, runs_to_exclude, share_of_clusters
 from chaos.verdict.statistics import wilson
 
 RUNS = st.integers(min_value=1, max_value=5000)
@@ -33,13 +33,6 @@ def test_so_many_runs_exclude_a_rate_and_one_fewer_does_not(rate: float) -> None
 
 def test_59_runs_exclude_a_failure_in_every_twentieth() -> None:
     assert (59, 299) == (runs_to_exclude(0.05), runs_to_exclude(0.01))
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 6.3138), (2, 2.9200), (3, 2.3534), (10, 1.8125), (30, 1.6973), (120, 1.6577)]
-)
-def test_student_agrees_with_the_printed_tables(freedom: int, quantile: float) -> None:
-    assert quantile == pytest.approx(student(freedom), abs=1e-4)
 
 
 CLUSTERS = st.lists(

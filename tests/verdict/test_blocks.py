@@ -13,7 +13,6 @@ from chaos.verdict.blocks import (
     interval,
     quantiles,
     share_difference,
-    student,
 )
 from chaos.verdict.statistics import quantile
 
@@ -72,11 +71,6 @@ def test_an_endless_wait_is_a_value_like_any_other() -> None:
 def test_what_a_draw_could_not_tell_counts_against_both_sides() -> None:
     replicas = np.where(np.arange(600) % 4 == 0, math.nan, 1.0)
     assert (-math.inf, math.inf) == interval(replicas, 20.0, 20.0)
-
-
-@pytest.mark.parametrize(("freedom", "truth"), [(4, 2.132), (10, 1.812), (30, 1.697), (1e9, 1.645)])
-def test_students_quantile_is_that_of_the_tables(freedom: float, truth: float) -> None:
-    assert truth == pytest.approx(student(0.05, freedom), rel=0.01)
 
 
 def test_the_difference_of_shares_matches_published_values() -> None:

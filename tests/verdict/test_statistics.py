@@ -13,6 +13,7 @@ from chaos.verdict.statistics import (
     quantile,
     quantile_interval,
     requests_to_settle,
+    student,
     wilson,
 )
 
@@ -103,3 +104,15 @@ def test_the_bootstrap_holds_the_ratio_and_repeats_itself() -> None:
 def test_a_ratio_over_nothing_has_no_limit() -> None:
     zeros, ones = np.zeros(5), np.ones(5)
     assert (0.0, math.inf) == bootstrap_ratio((ones, ones), (zeros, zeros))
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"),
+    [(1, 6.3138), (2, 2.9200), (3, 2.3534), (4, 2.1318), (10, 1.8125), (30, 1.6973), (120, 1.6577), (1e9, 1.6449)],
+)
+def test_student_agrees_with_the_printed_tables(freedom: float, quantile: float) -> None:
+    assert quantile == pytest.approx(student(0.05, freedom), abs=1e-4)
+
+
+def test_student_of_freedom_between_whole_numbers_lies_between_theirs() -> None:
+    assert student(0.05, 4) > student(0.05, 4.5) > student(0.05, 5)
