@@ -48,12 +48,13 @@ class Ran:
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs happen and where they are kept."""
+    """Where runs happen and where they are kept; `stop_when_refuted` ends each as soon as nothing can change that."""
 
     stack: LocalStack
     host: Host
     out: Path
     state: Path
+    stop_when_refuted: bool = False
 
 
 async def plan_now(
@@ -69,7 +70,8 @@ async def plan_now(
     problems: tuple[Diagnostic, ...] = dead_targets(plan, place.host) if isinstance(plan, Plan) else plan
     if problems or not isinstance(plan, Plan):
         return Ran(BAD_INPUT, render_full(problems).rstrip("\n"))
-    return plan, Setting(place.stack, inventory, place.host, inside or place.out / experiment.name, place.state)
+    out = inside or place.out / experiment.name
+    return plan, Setting(place.stack, inventory, place.host, out, place.state, place.stop_when_refuted)
 
 
 async def run_one(plan: Plan, setting: Setting, stop: Stop, tell: Tell) -> Ran:

@@ -42,7 +42,7 @@ from chaos.run.lease import Lease
 from chaos.run.lock import hold
 from chaos.run.noise import Noise
 from chaos.run.recovery import recover
-from chaos.run.runner import Crew, Finish, Trip
+from chaos.run.runner import Crew, Finish, Foregone, Trip
 from chaos.run.runner import run as carry_out
 from chaos.run.stop import ERROR, Stop
 from chaos.run.traffic import DrivenLoad, users_are_served
@@ -51,6 +51,7 @@ from chaos.run.watchdog import NOTHING_LEFT
 from chaos.run.watchdog_process import WatchdogProcess
 from chaos.stacks.local import LocalStack
 from chaos.verdict.live import Guards, Tripped
+from chaos.verdict.outlook import Outlook
 from chaos.wiring import lease_store
 
 Tell = Callable[[str, Mapping[str, Any]], None]
@@ -63,13 +64,16 @@ INPUTS = ("experiment.yaml", "plan.json", "inventory.json", ENVIRONMENT_FILE)
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a run happens. `out` is the folder in which its run directory is made, `state` the harness's state."""
+    """Where a run happens. `out` is the folder in which its run directory is made, `state` the harness's state;
+    `stop_when_refuted` ends it as soon as nothing can change that it is.
+    """
 
     stack: LocalStack
     inventory: Inventory
     host: Host
     out: Path
     state: Path
+    stop_when_refuted: bool = False
 
 
 class LeftBehind(Exception):
@@ -132,9 +136,12 @@ class _ToldJournal:
 
     recorder: Recorder
     tell: Tell
+    outlook: Outlook | None
 
     def record(self, kind: str, /, **fields: Any) -> object:
         record = self.recorder.record(kind, **fields)
+        if self.outlook:
+            self.outlook.hear(record)
         self.tell(kind, {"t": record.t, **fields})
         return record
 
@@ -148,13 +155,25 @@ class _Evidence:
     readings: RowWriter[ReadingRow]
     spans: RowWriter[Span]
     guards: Guards
+    outlook: Outlook | None
     origin: float
     folder: Path
 
     def sample(self, sample: Sample) -> None:
         self.samples.append(sample)
         self.guards.feed(sample)
+        if self.outlook:
+            self.outlook.feed(sample)
         self.journal.tell("sample", {"sample": sample})
+
+    def reading(self, reading: ReadingRow) -> None:
+        self.readings.append(reading)
+        if self.outlook:
+            self.outlook.read(reading)
+
+    def foregone(self, now_s: float) -> Foregone | None:
+        names = self.outlook.refuted(now_s) if self.outlook else ()
+        return Foregone(names, self.samples.count) if names else None
 
     def seal(self) -> None:
         sums = {name: sha256_of(self.folder / name) for name in INPUTS}
@@ -177,7 +196,7 @@ class _Run:
     async def carry_out(self) -> Finish:
         """Open the evidence, start the watchdog, run the plan, seal. What we could not revert the watchdog may."""
         loads = self._loads()
-        async with self._evidence() as evidence:
+        async with self._evidence(loads) as evidence:
             evidence.journal.record("run_started", **self._started(evidence.origin))
             for target in self.setting.inventory.of_role("embedder"):
                 # Recall depends on it, and the stack takes a plainer one where the real model is not installed.
@@ -200,17 +219,17 @@ class _Run:
         )
 
     @contextlib.asynccontextmanager
-    async def _evidence(self) -> AsyncIterator[_Evidence]:
+    async def _evidence(self, loads: tuple[LoadPlan, ...]) -> AsyncIterator[_Evidence]:
         """Open all files; on the way out write what waits and seal. Raises OSError only from opening."""
-        clock, origin = self.setting.host.clock, self.setting.host.clock.now()
-        journal = _ToldJournal(Recorder(self.folder, clock, origin, secrets=secrets_in(os.environ)), self.tell)
+        clock, origin, outlook = self.setting.host.clock, self.setting.host.clock.now(), self._outlook(loads)
+        journal = _ToldJournal(Recorder(self.folder, clock, origin, secrets=secrets_in(os.environ)), self.tell, outlook)
         samples, readings = sample_writer(self.folder), reading_writer(self.folder)
         spans = span_writer(self.folder)
         keeping = asyncio.create_task(keep_flushed(clock, (samples.flush, readings.flush, spans.flush)))
         keeping.add_done_callback(self._lost)
         noise = Noise()
         listening = asyncio.create_task(noise.watch(clock, self.setting.host.files))
-        evidence = _Evidence(journal, samples, readings, spans, self._guards(), origin, self.folder)
+        evidence = _Evidence(journal, samples, readings, spans, self._guards(), outlook, origin, self.folder)
         try:
             yield evidence
         finally:
@@ -260,13 +279,14 @@ class _Run:
             keeper=FaultKeeper(host, journal, lease_store(self.setting.state), self._new_lease),
             traffic=DrivenLoad(loads, front_door, host.clock, evidence.sample, origin),
             watch=ProbeWatch(
-                host, journal, new_probes(), inventory.targets, evidence.readings.append, origin, evidence.spans.append
+                host, journal, new_probes(), inventory.targets, evidence.reading, origin, evidence.spans.append
             ),
             stop=self.stop,
             origin=origin,
             gate=lambda: users_are_served(loads, front_door, host.clock),
             guards=lambda now: _trip(evidence.guards.tripped(now)),
             alive=watchdog.alive,
+            outlook=evidence.foregone,
         )
 
     def _new_lease(self, fault: PlannedFault, undo: Undo) -> Lease:
@@ -286,6 +306,12 @@ class _Run:
             granted_at=now,
             lease_until=now + fault.lease_s,
         )
+
+    def _outlook(self, loads: tuple[LoadPlan, ...]) -> Outlook | None:
+        """Whoever looks ahead, where that is wanted."""
+        if not self.setting.stop_when_refuted:
+            return None
+        return Outlook(self.plan.experiment, {p.load.name: [each.at_s for each in p.requests] for p in loads})
 
     def _guards(self) -> Guards:
         """They know the plan: it says how long the load lasts, and when something is changed that may hurt."""

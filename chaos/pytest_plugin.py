@@ -28,6 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--chaos-until-refuted", type=_runs, metavar="MAX", help="repeat each until a run is refuted, MAX at most"
     )
+    group.addoption(
+        "--chaos-stop-when-refuted", action="store_true", help="end a run as soon as nothing to come can change that"
+    )
 
 
 def _runs(text: str) -> int:

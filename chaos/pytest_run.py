@@ -37,7 +37,7 @@ _SIGNALS = {"SIGINT", "SIGTERM"}
 class Order:
     """What the options of a session ask for. `profile` is the stack for all, else each file says its own; `state` is
     the harness's state folder, `here` where pytest was called, `metrics` where others may read while runs go on. More
-    than one of `runs`, or a `hunt` for the first refuted one, is a series.
+    than one of `runs`, or a `hunt` for the first refuted one, is a series; `stop_when_refuted` as in `Place`.
     """
 
     profile: str | None
@@ -50,6 +50,7 @@ class Order:
     metrics_token_file: str | None = None
     runs: int = 1
     hunt: bool = False
+    stop_when_refuted: bool = False
 
     def series_of(self, experiment: Experiment) -> SeriesOrder | None:
         """What is asked of one experiment, as a series; None when a single run is."""
@@ -132,7 +133,7 @@ class Bench:
         except StackTrouble as trouble:
             return Ran(STOPPED if stop.requested() else trouble.exit_code, f"error: {trouble}")
         async with real_host() as host:
-            place = Place(stack, host, order.out, order.state)
+            place = Place(stack, host, order.out, order.state, order.stop_when_refuted)
             if wanted := order.series_of(experiment):
                 series, folder = new_series(wanted, place)
                 return await Repeating(experiment, folder, place, stop, _Heard(events, page)).run(series)

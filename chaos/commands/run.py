@@ -41,6 +41,8 @@ from chaos.writeup import refresh_runbook
 
 _ARM_HELP = "run it once more with a loop cut, to prove what keeps the stack down: `retries`, or KEY=VALUE of the file"
 
+_STOP_HELP = "end a run as soon as all faults are over and nothing to come can change that it is refuted"
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the command."""
@@ -53,6 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--proxy", metavar="WHICH", help=PROXY_HELP)
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the file")
     repeated.add(command)
+    command.add_argument("--stop-when-refuted", action="store_true", help=_STOP_HELP)
     command.add_argument("--control-arm", action="append", default=[], metavar="CUT", help=_ARM_HELP)
     command.add_argument("--no-runbook", action="store_true", help="leave the marked block of the runbook as it is")
     command.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics and /annotations while runs go on")
@@ -66,6 +69,8 @@ def run(arguments: argparse.Namespace, front: Front) -> int:
     in_series = repeated.asked(arguments)
     if in_series and arguments.control_arm:
         raise BadInput("a series has no control arms: run one of its seeds with --control-arm")
+    if arguments.stop_when_refuted and arguments.control_arm:
+        raise BadInput("an arm is held against a whole run: leave out --stop-when-refuted")
     arguments = repeated.as_it_was(arguments) if arguments.resume else arguments
     if not arguments.files:
         raise BadInput("name an experiment file, or a series to go on with: `--resume SERIES_DIR`")
@@ -134,7 +139,8 @@ class _Session:
                 try:
                     async with lend(standing_stack(state), state, kind, host, stop.wait, proxy=proxy) as lent:
                         self.front.warn(lent.said)
-                        place = Place(lent.stack, host, Path(self.arguments.out), state)
+                        early = self.arguments.stop_when_refuted
+                        place = Place(lent.stack, host, Path(self.arguments.out), state, early)
                         await self._all(experiments, place, stop, codes)
                 except StackTrouble as trouble:
                     self.front.warn(f"error: {trouble}")

@@ -29,11 +29,12 @@ Kind = Literal[
     "fault_failed",  # fault step why [command]
     "event",  # name source at + free fields (dependency, replica, ...): told by the stack itself
     "guard_tripped",  # guard value bound [samples likelihood_ratio]
+    "decided",  # hypotheses why: refuted whatever may still come, so the load ends here
     "stop_requested",  # by (SIGINT | SIGTERM | stop command)
     "probe_failed",  # probe target why: first of a row of failures
     "load_finished",  # loads {name: {planned sent finished}} lateness_s_p50 lateness_s_p99
     "note",  # text
-    "run_finished",  # ending (completed | stopped | gate_not_met | failed) why
+    "run_finished",  # ending (completed | decided | stopped | gate_not_met | failed) why
     "seal",  # records samples readings spans: counts of all files; sha256 {file: hex} (not in seals of before)
 ]
 KINDS: tuple[str, ...] = get_args(Kind)

@@ -96,7 +96,7 @@ def _root(facts: Facts, ends: float, told: list[Event]) -> Json:
     judged = [(ends, "brownout.hypothesis", _judged(each)) for each in verdict.hypotheses]
     happened = [
         (r.t, r.kind, {f"brownout.{key}": str(value) for key, value in r.fields.items()})
-        for r in facts.evidence.of_kind("guard_tripped", "stop_requested")
+        for r in facts.evidence.of_kind("guard_tripped", "decided", "stop_requested")
     ]
     events = [*judged, *happened, *told]
     span = _span(facts, _Part(("run",), verdict.experiment, (0.0, ends), known, events, above=None))

@@ -19,9 +19,9 @@ from chaos.faults.fault import CannotInject
 from chaos.plan.plan import Plan, PlannedFault, PlannedWindow, Step
 from chaos.ports import Host
 from chaos.run.keeper import FaultKeeper, Journal
-from chaos.run.stop import ERROR, Stop
+from chaos.run.stop import DECIDED, ERROR, Stop
 
-Ending = Literal["completed", "stopped", "gate_not_met", "cannot_inject", "failed"]
+Ending = Literal["completed", "decided", "stopped", "gate_not_met", "cannot_inject", "failed"]
 
 LOAD_LEAD_S = 0.1
 GUARD_EVERY_S = 0.25
@@ -74,11 +74,25 @@ class Trip:
 
 
 @dataclass(frozen=True)
+class Foregone:
+    """Hypotheses that are refuted whatever may still happen; `samples` is how many attempts that rests on."""
+
+    hypotheses: tuple[str, ...]
+    samples: int
+
+
+def open_ended(_now: float) -> Foregone | None:
+    """A run that is carried out to its end whatever is known by then."""
+    return None
+
+
+@dataclass(frozen=True)
 class Crew:
     """Everything a run needs besides its plan, joined by `chaos.wiring`.
 
     `gate` returns None when users are served now, else why not. `guards` is asked with the run's time and answers with
-    a trip or None. `alive` says whether the watchdog lives: without it nothing may be injected.
+    a trip or None. `alive` says whether the watchdog lives: without it nothing may be injected. `outlook` is asked like
+    the guards, after them, and may end a run that has nothing left to say.
     """
 
     host: Host
@@ -91,6 +105,7 @@ class Crew:
     gate: Callable[[], Awaitable[str | None]]
     guards: Callable[[float], Trip | None]
     alive: Callable[[], bool]
+    outlook: Callable[[float], Foregone | None] = open_ended
 
 
 async def run(plan: Plan, crew: Crew) -> Finish:
@@ -224,6 +239,16 @@ async def _guard(crew: Crew, start_at: float) -> None:
             crew.stop.request("guard", f"{trip.guard}: {trip.value:.3g} breaks {trip.bound}")
             told = {name: value for name, value in vars(trip).items() if value is not None}
             crew.journal.record("guard_tripped", **told)
+        elif not crew.stop.requested():
+            _look_ahead(crew)
+
+
+def _look_ahead(crew: Crew) -> None:
+    """End a run that is decided already. The record comes first: the verdict counts what was known at its time."""
+    foregone = crew.outlook(crew.host.clock.now() - crew.origin)
+    if foregone is not None:
+        crew.journal.record("decided", hypotheses=list(foregone.hypotheses), samples=foregone.samples)
+        crew.stop.request(DECIDED, f"refuted whatever may still come: {', '.join(foregone.hypotheses)}")
 
 
 def _finish(crew: Crew, finish: Finish) -> Finish:
@@ -236,10 +261,14 @@ def _finish(crew: Crew, finish: Finish) -> Finish:
 
 
 def _cut_short(crew: Crew) -> tuple[Ending, str, str]:
-    """Ending, reason and who reverts, when somebody asked for the end: people and guards stop, errors fail."""
+    """Ending, reason and who reverts, when somebody asked for the end: people and guards stop, errors fail, and what
+    is decided is over.
+    """
     stop = crew.stop
     if stop.by == ERROR:
         return "failed", stop.why, "stop"
+    if stop.by == DECIDED:
+        return "decided", stop.why, "stop"
     crew.keeper.note("stop_requested", by=stop.by, why=stop.why)
     return "stopped", _stopped(stop), stop.by or "stop"
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 ERROR = "error"
 """`by` when the harness itself cannot go on."""
 
+DECIDED = "decided"
+"""`by` when nothing that is still to come could change the verdict."""
+
 
 @dataclass
 class Stop:
-    """Raised flags are waited for or asked; `by` is who raised it first: SIGINT, SIGTERM, guard, ERROR."""
+    """Raised flags are waited for or asked; `by` is who raised it first: SIGINT, SIGTERM, guard, DECIDED, ERROR."""
 
     by: str | None = None
     why: str = ""

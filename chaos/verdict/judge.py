@@ -9,9 +9,12 @@ The same evidence gives the same verdict, today and in a year.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chaos.journal.evidence import Evidence
 from chaos.journal.record import OUTCOMES
 from chaos.spec.model import Experiment, Hypothesis, takes_window
+from chaos.verdict.foregone import Known, answered, refuted_for_certain
 from chaos.verdict.measures.measure import CarriesBound, Estimator
 from chaos.verdict.outcome import (
     CODE_OF_ENDING,
@@ -26,7 +29,14 @@ from chaos.verdict.outcome import (
     merge,
     worst,
 )
-from chaos.verdict.preconditions import planned_requests, preconditions
+from chaos.verdict.preconditions import (
+    answers_known,
+    fault_confirmed,
+    fault_gone,
+    load_delivered,
+    planned_requests,
+    preconditions,
+)
 from chaos.verdict.proofs import prove, revert_failed
 from chaos.verdict.view import Bound, Control, View
 from chaos.verdict.windows import RunTimes, times_of
@@ -39,7 +49,12 @@ def judge(experiment: Experiment, evidence: Evidence) -> Verdict:
     proofs = prove(experiment, evidence)
     conditions = preconditions(evidence, proofs)
     unmet = tuple(c for c in conditions if not c.held)
-    hypotheses = tuple(judge_hypothesis(h, evidence, times, unmet) for h in experiment.hypotheses)
+    decided = None if unmet else evidence.first("decided")
+    hypotheses = (
+        tuple(judge_hypothesis(h, evidence, times, unmet) for h in experiment.hypotheses)
+        if decided is None
+        else _judge_decided(experiment, Known.at(evidence, decided), times)
+    )
     truth: Truth = "inconclusive" if unmet else merge(h.verdict for h in hypotheses)
     header = evidence.header
     return Verdict(
@@ -90,6 +105,44 @@ def judge_hypothesis(
         to_settle=settle,
         records=estimate.records,
     )
+
+
+def _judge_decided(experiment: Experiment, known: Known, times: RunTimes) -> tuple[Judged, ...]:
+    """Every hypothesis of a run that was ended early, from what was known then: refuted when nothing can change that,
+    what the whole run would say where that is known, else inconclusive.
+    """
+    as_planned = times_of(experiment, known.evidence, as_planned=True)
+    return tuple(_judge_early(each, known, times, as_planned) for each in experiment.hypotheses)
+
+
+def _judge_early(hypothesis: Hypothesis, known: Known, times: RunTimes, as_planned: RunTimes) -> Judged:
+    judged = judge_hypothesis(hypothesis, known.evidence, times)
+    if answered(hypothesis, known, as_planned):
+        return judged
+    if judged.verdict == "refuted" and refuted_for_certain(hypothesis, bound_of(hypothesis), known, as_planned):
+        return judged
+    return replace(
+        judged,
+        verdict="inconclusive",
+        why=f"the run was over before this could be known. The numbers until then: {judged.verdict}, {judged.why}",
+        to_settle="a run that is carried out to its end: without --stop-when-refuted",
+    )
+
+
+def refuted_already(experiment: Experiment, known: Known) -> tuple[str, ...]:
+    """The hypotheses that a run refutes whatever may still happen, by name; none while it can still become one that
+    says nothing. Every fault must have lived its time, proved, and be seen gone; the load must have been delivered.
+
+    `known` holds a record `decided`, as if the run were ended now: what is asked here is what `judge` will answer.
+    """
+    evidence = known.evidence
+    proofs = prove(experiment, evidence)
+    checks = [load_delivered(evidence), answers_known(evidence)]
+    checks += [check(proof) for proof in proofs for check in (fault_confirmed, fault_gone)]
+    if not all(check.held for check in checks) or any(proof.reverted_by != "timeline" for proof in proofs):
+        return ()
+    times = times_of(experiment, evidence, as_planned=True)
+    return tuple(h.name for h in experiment.hypotheses if refuted_for_certain(h, bound_of(h), known, times))
 
 
 def bound_of(hypothesis: Hypothesis) -> Bound:

@@ -16,6 +16,7 @@ UPHELD, REFUTED, INCONCLUSIVE, STOPPED, NOT_REVERTED, BAD_INPUT, HARNESS_ERROR =
 _WORST_FIRST = (NOT_REVERTED, HARNESS_ERROR, BAD_INPUT, STOPPED, REFUTED, INCONCLUSIVE, UPHELD)
 CODE_OF_ENDING: Mapping[str, int] = {
     "completed": UPHELD,
+    "decided": UPHELD,  # what was decided the verdict says
     "cannot_inject": INCONCLUSIVE,
     "stopped": STOPPED,
     "gate_not_met": STOPPED,

@@ -58,8 +58,10 @@ def ran_to_its_end(evidence: Evidence) -> Precondition:
     if end is None:
         return Precondition("ran to its end", held=False, why="interrupted: the journal has no end of the run")
     ending, why = str(end.fields.get("ending")), str(end.fields.get("why") or "")
-    held, told = ending == "completed", ending.replace("_", " ")
-    return Precondition("ran to its end", held, "every step was carried out" if held else f"{told}: {why}".rstrip(": "))
+    told = f"{ending.replace('_', ' ')}: {why}".rstrip(": ")
+    if ending == "completed":
+        return Precondition("ran to its end", held=True, why="every step was carried out")
+    return Precondition("ran to its end", ending == "decided" and evidence.first("decided") is not None, told)
 
 
 def planned_requests(evidence: Evidence) -> Mapping[str, int]:
@@ -94,7 +96,10 @@ def _distinct(numbers: NDArray[np.int64]) -> int:
 def load_delivered(evidence: Evidence) -> Precondition:
     """The load was really sent, and on time."""
     samples, planned = evidence.samples, sum(planned_requests(evidence).values())
-    first = first_attempts(samples)
+    first, decided = first_attempts(samples), evidence.first("decided")
+    if decided is not None:  # what was due later was not sent on purpose
+        due = samples.intended_s < decided.t
+        first, planned = first & due, int((samples.final & due).sum())
     sent = int(first.sum())
     if not planned or not sent:
         return Precondition("load delivered", held=False, why="nothing was sent")
@@ -111,7 +116,10 @@ def load_delivered(evidence: Evidence) -> Precondition:
 
 def answers_known(evidence: Evidence) -> Precondition:
     """The client knows how nearly every request ended."""
-    finals = evidence.samples.finals
+    samples, decided = evidence.samples, evidence.first("decided")
+    if decided is not None:  # what was in flight then was cut off by us
+        samples = samples.where(np.arange(len(samples)) < int(decided.fields.get("samples", 0)))
+    finals = samples.finals
     unknown = int((finals.outcome == UNDECIDED).sum()) if len(finals) else 0
     held = unknown <= MOST_INDETERMINATE * len(finals)
     told = f"{unknown} of {len(finals)} requests indeterminate"

@@ -77,15 +77,19 @@ class RunTimes:
         return None if not ends or None in ends else max(end for end in ends if end is not None)
 
 
-def times_of(experiment: Experiment, evidence: Evidence) -> RunTimes:
-    """Read the windows out of the evidence; one that never opened is absent. Never raises on an interrupted run."""
+def times_of(experiment: Experiment, evidence: Evidence, *, as_planned: bool = False) -> RunTimes:
+    """Read the windows out of the evidence; one that never opened is absent. Never raises on an interrupted run.
+
+    `as_planned`: the load lasts as long as it was meant to, even if it ended before or still goes on.
+    """
     faults = _fault_times(evidence)
     ending = _endings(evidence)
     started = next(iter(evidence.of_kind("load_started")), None)
     if started is None:
         return RunTimes({}, None, None, faults, ending)
     start = float(started.fields.get("at", started.t))
-    load_end = min(start + _planned_length(experiment), _stop_time(evidence))
+    planned_end = start + _planned_length(experiment)
+    load_end = planned_end if as_planned else min(planned_end, _stop_time(evidence))
     times = RunTimes({}, start, load_end, faults, ending)
     return replace(times, windows={w.name: w for w in _windows(experiment, times, start, load_end) if w.spans})
 
@@ -158,5 +162,5 @@ def _planned_length(experiment: Experiment) -> float:
 
 def _stop_time(evidence: Evidence) -> float:
     """When the load can have ended at the latest: it was stopped, or the journal breaks off."""
-    stops = [r.t for kind in ("stop_requested", "guard_tripped", "load_finished") for r in evidence.of_kind(kind)]
+    stops = [r.t for r in evidence.of_kind("stop_requested", "guard_tripped", "decided", "load_finished")]
     return min(stops, default=max((r.t for r in evidence.records), default=0.0))
