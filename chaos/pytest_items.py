@@ -144,5 +144,6 @@ def _new_bench(config: pytest.Config) -> Bench:
         metrics_token_file=config.getoption("--chaos-metrics-token-file"),
         runs=config.getoption("--chaos-until-refuted") or config.getoption("--chaos-repeat") or 1,
         hunt=config.getoption("--chaos-until-refuted") is not None,
+        stop_when_refuted=config.getoption("--chaos-stop-when-refuted"),
     )
     return Bench(order)

@@ -44,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Raises UsageError for options that contradict each other."""
     if config.getoption("--chaos-repeat") and config.getoption("--chaos-until-refuted"):
         raise pytest.UsageError("--chaos-repeat and --chaos-until-refuted exclude each other")
+    if config.getoption("--chaos-stop-when-refuted") and (config.getoption("--chaos-repeat") or 1) > 1:
+        raise pytest.UsageError("only whole runs are pooled: leave out --chaos-stop-when-refuted or --chaos-repeat")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

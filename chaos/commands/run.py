@@ -69,9 +69,11 @@ def run(arguments: argparse.Namespace, front: Front) -> int:
     in_series = repeated.asked(arguments)
     if in_series and arguments.control_arm:
         raise BadInput("a series has no control arms: run one of its seeds with --control-arm")
-    if arguments.stop_when_refuted and arguments.control_arm:
-        raise BadInput("an arm is held against a whole run: leave out --stop-when-refuted")
     arguments = repeated.as_it_was(arguments) if arguments.resume else arguments
+    if arguments.stop_when_refuted and (arguments.control_arm or arguments.repeat > 1):
+        raise BadInput(
+            "control arms are held against whole runs, and only whole runs are pooled: leave out --stop-when-refuted"
+        )
     if not arguments.files:
         raise BadInput("name an experiment file, or a series to go on with: `--resume SERIES_DIR`")
     experiments, problems = _read(arguments, front)

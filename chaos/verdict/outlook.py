@@ -32,7 +32,7 @@ class Outlook:
         self._experiment = experiment
         self._at_s = {name: np.array(times, dtype=np.float64) for name, times in at_s.items()}
         self._standing = {fault.name for fault in experiment.faults}
-        self._start_s: float | None = None
+        self.began_s: float | None = None  # the load, once it has
         self._next_s = 0.0
         self._records: list[Record] = []
         self._readings: list[ReadingRow] = []
@@ -44,7 +44,7 @@ class Outlook:
         """Take a journal record."""
         self._records.append(record)
         if record.kind == "load_started":
-            self._start_s = float(record.fields["at"])
+            self.began_s = float(record.fields["at"])
         elif record.kind == "fault_gone":
             self._standing.discard(str(record.fields["fault"]))
 
@@ -66,11 +66,11 @@ class Outlook:
 
     def refuted(self, now_s: float) -> tuple[str, ...]:
         """The hypotheses that nothing can save any more, by name."""
-        if self._start_s is None or self._standing or now_s < self._next_s:
+        if self.began_s is None or self._standing or now_s < self._next_s:
             return ()
         self._next_s = now_s + EVERY_S
         self._to_columns()
-        return refuted_already(self._experiment, Known(self._evidence(now_s), self._due(self._start_s), now_s))
+        return refuted_already(self._experiment, Known(self._evidence(now_s), self._due(self.began_s), now_s))
 
     def _evidence(self, now_s: float) -> Evidence:
         """What the run would leave behind if it were ended now."""

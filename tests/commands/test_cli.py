@@ -171,6 +171,8 @@ def test_no_run_at_all_is_not_upheld(terminal: Terminal, option: str, times: str
         (["x.yaml", "--keep", "refuted"], "`--keep refuted` is for a series"),
         (["x.yaml", "--repeat", "2", "--until-refuted", "3"], "not allowed with"),
         (["--resume", "."], "`.` cannot be resumed"),
+        (["x.yaml", "--repeat", "2", "--stop-when-refuted"], "only whole runs are pooled"),
+        (["x.yaml", "--control-arm", "retries", "--stop-when-refuted"], "held against whole runs"),
     ],
 )
 def test_a_series_that_cannot_be_is_refused_before_anything_starts(

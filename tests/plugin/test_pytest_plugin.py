@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_read_fails_in_one_sentence(project: Path) -> None
 def test_the_options_stand_in_the_help(project: Path) -> None:
     shown = pytest_in(project, "--help").stdout
     names = ["--chaos-profile", "--chaos-seed", "--chaos-out", "--chaos-weakness"]
-    names += ["--chaos-repeat", "--chaos-until-refuted"]
+    names += ["--chaos-repeat", "--chaos-until-refuted", "--chaos-stop-when-refuted"]
     assert [name for name in names if name in shown] == names
 
 
@@ -153,6 +153,7 @@ def test_the_options_stand_in_the_help(project: Path) -> None:
         (["--chaos-repeat=0"], "`0` is not a whole number from 1 up"),
         (["--chaos-until-refuted=x"], "`x` is not a whole number from 1 up"),
         (["--chaos-repeat=2", "--chaos-until-refuted=9"], "exclude each other"),
+        (["--chaos-repeat=2", "--chaos-stop-when-refuted"], "only whole runs are pooled"),
     ],
 )
 def test_a_series_that_cannot_be_is_wrong_usage(project: Path, options: list[str], said: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from world import Run, Toy, World, failing, planned, set_up
 
-from chaos.run.runner import Finish, run
+from chaos.run.runner import Finish, Foregone, run
 from chaos.testing.clock import run_virtual
 
 
@@ -76,6 +76,35 @@ def test_a_guard_that_trips_stops_the_run_and_is_named_as_who_reverted() -> None
     assert ("stopped", True) == (finish.ending, finish.reverted)
     assert ["guard"] == [line["by"] for line in made.journal.of("fault_reverted")]
     assert made.journal.of("guard_tripped")[0]["t"] == pytest.approx(6.1, abs=0.3)
+
+
+@pytest.mark.parametrize(("known_at", "why"), [(11.0, "after the fault"), (7.0, "while it stands")])
+def test_a_run_that_is_decided_ends_there_with_its_record_first_and_nothing_left(known_at: float, why: str) -> None:
+    """Not one that somebody stopped: nobody asked for it, and its verdict stands."""
+    world = World()
+
+    def outlook(now: float) -> Foregone | None:
+        return Foregone(("users are served", "quick"), 42) if now >= known_at else None
+
+    made, finish = carried_out(lambda: set_up(planned(Toy(world)), outlook=outlook))
+    assert ("decided", True, set()) == (finish.ending, finish.reverted, world.broken), why
+    assert "refuted whatever may still come: users are served, quick" == finish.why
+    (decided,) = made.journal.of("decided")
+    assert (["users are served", "quick"], 42) == (decided["hypotheses"], decided["samples"])
+    assert known_at <= decided["t"] < known_at + 0.5
+    assert made.traffic.cut
+    assert [] == made.journal.of("stop_requested")
+    assert "decided" == made.journal.of("run_finished")[0]["ending"]
+
+
+def test_a_guard_goes_before_what_is_decided() -> None:
+    """Harm that users suffer now is worth more than a verdict."""
+
+    def outlook(now: float) -> Foregone | None:
+        return Foregone(("users are served",), 42) if now >= 6.0 else None
+
+    made, finish = carried_out(lambda: set_up(planned(Toy(World())), trip_at=6.0, outlook=outlook))
+    assert ("stopped", []) == (finish.ending, made.journal.of("decided"))
 
 
 def test_a_gate_that_does_not_hold_means_no_load_and_no_harm() -> None:

@@ -27,6 +27,8 @@ CLAIMS = experiment(EXPERIMENT + MORE)
 """Claims about every window, those that can be decided early and those that cannot."""
 
 NOTHING: Mapping[str, Mapping[str, Any]] = {}
+_SELDOM, _OFTEN = (0, 0, 0, 0, 0, 0.05), (0, 0.05, 0.1, 0.2, 0.3)
+_NONE = ("",) * 6
 _RESULTS = ("good", "failed", "shed", "late")
 
 
@@ -43,9 +45,12 @@ class Watched:
 def watched(seed: int, replaced: Mapping[str, Mapping[str, Any]] = NOTHING) -> Watched:
     """A run by dice, looked at once a second. `replaced` changes fields of its records, by kind."""
     dice = random.Random(seed)
-    story, trouble = replace(_story(dice), replaced=replaced), {name: dice.choice((0, 0, 0.01, 0.05, 0.3)) for name in ("before", "hurt", "after")}
+    story = replace(_story(dice), replaced=replaced)
+    trouble = {"before": dice.choice(_SELDOM), "hurt": dice.choice(_SELDOM), "after": dice.choice(_OFTEN)}
     samples = sorted((_fate(s, trouble, dice) for s in story.samples()), key=lambda s: s.end_s)
-    records = [Record(n, t, kind, fields) for n, (t, kind, fields) in enumerate(story.records())]
+    unheard = dice.choice((*_NONE, "breaker_opened", "breaker_closed"))
+    told = [told for told in story.records() if told[2].get("name") != unheard]
+    records = [Record(n, t, kind, fields) for n, (t, kind, fields) in enumerate(told)]
     readings = list(story.readings())
     at, names = _decided(records, samples, readings)
     cut = None if at is None else Evidence.build(*ended_at(at, names, records, samples, readings))
@@ -54,13 +59,14 @@ def watched(seed: int, replaced: Mapping[str, Mapping[str, Any]] = NOTHING) -> W
 
 def _story(dice: random.Random) -> Story:
     hurt = Behaviour(
-        fail_every=dice.choice((0, 0, 0, 4, 50)),
+        fail_every=dice.choice((0, 0, 0, 0, 0, 4, 50)),
         degraded="no_retrieval",
-        ttft_s=dice.choice((0.06, 0.06, 1.4, 1.9)),
+        ttft_s=dice.choice((0.06, 0.06, 0.06, 0.06, 1.4, 1.9)),
         calls=dice.choice((0, 1, 4)),
     )
-    scar_s = dice.choice((1.0, 1.0, 1.0, 4.0, 14.0))
-    return Story(hurt=hurt, scar_s=scar_s, events=dice.random() < 0.8, running_at_end=dice.choice((0.0, 2.0)))
+    flapping = dice.random() < 0.1
+    again = (REVERT + 5.0, "event", {"source": "gateway", "at": REVERT + 5.0, "name": "breaker_opened"})
+    return Story(hurt=hurt, scar_s=dice.choice((1.0, 1.0, 1.0, 4.0, 14.0)), added=(again,) if flapping else ())
 
 
 def _fate(sample: Sample, trouble: dict[str, float], dice: random.Random) -> Sample:

@@ -60,7 +60,7 @@ def test_a_run_that_says_it_was_decided_without_the_record_did_not_run_to_its_en
 
 
 def test_an_attempt_that_became_the_last_only_because_the_load_ended_is_not_known() -> None:
-    """Its client was about to try again: its end lies before the record, its row behind those that the record counts."""
+    """Its client was about to try again: its end lies before the record, its row behind those that are counted."""
     decided = Record(0, 40.0, "decided", {"samples": 1})
     first, second = [replace(s, end_s=39.0, outcome="failed") for s in Story().samples() if s.request in (790, 791)]
     known = Known.at(Evidence.build([decided], [first, second]), decided)
