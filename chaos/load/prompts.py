@@ -8,13 +8,13 @@ agents `{"id", "task", "question", "expect"?}` where `task` is the kind, for too
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-_FILLER = "These lines were pasted above the question and say nothing that an answer to it could need."
+_FILLER = "of these lines, which were pasted above the question and say nothing that an answer to it could need."
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -40,10 +40,20 @@ class Prompt:
     expect_json: Any = None
 
 
-def lengthened(question: str, words: int | None) -> str:
-    """The question with text that asks for nothing before it, so that together they have so many words."""
+def lengthened(question: str, words: int | None, document: str) -> str:
+    """The question with text that asks for nothing before it, so that together they have so many words.
+
+    The text begins with the document's name. Engines keep the work of beginnings that they have seen (prefix caching),
+    so prompts that begin alike cost next to nothing, however long they are.
+    """
     missing = (words or 0) - len(question.split())
-    return question if missing <= 0 else f"{' '.join(islice(cycle(_FILLER.split()), missing))}\n\n{question}"
+    return question if missing <= 0 else f"{' '.join(islice(_text(document), missing))}\n\n{question}"
+
+
+def _text(document: str) -> Iterator[str]:
+    """Its words, without end."""
+    yield from (f"Document-{document}", "is", "made")
+    yield from cycle(_FILLER.split())
 
 
 def prompts_dirs(experiment: Path | None) -> tuple[Path, ...]:

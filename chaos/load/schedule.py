@@ -98,7 +98,7 @@ def http_request(load: Load, request: PlannedRequest, attempt: int, run: str = "
 
     A call to a tool, a task for an agent and a document to add carry an idempotency key, the same on every resend: what
     was accepted goes on without its client, so a resend must find it again. `run` tells runs of the same plan apart: a
-    key of an earlier run would be answered from memory.
+    key, or the beginning of a long prompt, of an earlier run would be answered from memory.
     """
     span = hashlib.sha256(f"span/{request.trace_id}/{attempt}".encode()).hexdigest()[:16]
     path = f"/v1/tools/{request.prompt.tool}" if load.route == "tools" else _PATHS[load.route]
@@ -115,11 +115,11 @@ def http_request(load: Load, request: PlannedRequest, attempt: int, run: str = "
             **keyed,
             **({"x-cache": "prefer"} if load.cache else {}),
         },
-        body=json.dumps(_body(load, request), ensure_ascii=False).encode(),
+        body=json.dumps(_body(load, request, run), ensure_ascii=False).encode(),
     )
 
 
-def _body(load: Load, request: PlannedRequest) -> Mapping[str, Any]:
+def _body(load: Load, request: PlannedRequest, run: str) -> Mapping[str, Any]:
     """OpenAI request shapes; usage is asked for, because the number of stream chunks is not the number of tokens."""
     prompt = request.prompt
     if load.route == "tools":
@@ -131,7 +131,7 @@ def _body(load: Load, request: PlannedRequest) -> Mapping[str, Any]:
     named = {} if load.model is None else {"model": load.model}
     if load.route == "embeddings":
         return {**named, "input": [prompt.question]}
-    question = lengthened(prompt.question, load.prompt_words)
+    question = lengthened(prompt.question, load.prompt_words, f"{request.trace_id[:12]}-{run}")
     body = {
         **named,
         "messages": [{"role": "user", "content": marked(question, request.trace_id) if load.marked else question}],

@@ -142,7 +142,16 @@ def test_a_short_prompt_is_lengthened_to_so_many_words_and_ends_with_the_questio
 
 @pytest.mark.parametrize("words", [None, 1, 4])
 def test_a_prompt_that_is_long_enough_stays_as_it_is(words):
-    assert lengthened("What is the answer?", words) == "What is the answer?"
+    assert lengthened("What is the answer?", words, "d") == "What is the answer?"
+
+
+def test_no_two_long_prompts_begin_alike_but_those_of_a_resend():
+    load = Load(name="chat", route="chat", rate=Rate(1.0), prompt_words=200)
+    asked = [PlannedRequest(n, 0.0, Prompt("p", question="What is the answer?"), f"{n}" * 32) for n in (1, 2)]
+    sent = [(each, attempt, run) for each in asked for attempt in (1, 2) for run in ("1.0", "2.0")]
+    bodies = [json.loads(http_request(load, *each).body)["messages"][0]["content"] for each in sent]
+    assert 4 == len({body.split()[0] for body in bodies})
+    assert [bodies[0], bodies[1]] == [bodies[2], bodies[3]]
 
 
 def test_a_marked_load_gives_each_request_a_marker_that_is_the_beginning_of_its_trace():
