@@ -42,12 +42,14 @@ pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
 
 SERVER = """
-import os, signal, socket, sys
+import ctypes, os, signal, socket, sys
 from time import sleep
+parent = os.getpid()
 if os.fork() == 0:
-    import ctypes
     ctypes.CDLL(None).prctl(1, 9)
-    sleep(600)
+    if os.getppid() == parent:  # else it died before it was asked to take this one along
+        sleep(600)
+    os._exit(0)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), reuse_port=False)
 while True:
