@@ -6,13 +6,13 @@ part that began to count anew (it was restarted) is read again from its start.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from chaos.inventory import Target
 from chaos.ports import Host
+from chaos.probes.numbered import Entry, ask_after
 from chaos.probes.probe import Reading
 
 _MOST_PAGES = 50
@@ -67,17 +67,13 @@ class CallSpans:
         return Reading(self.kind, target.name, values=values, spans=tuple(found), error=error)
 
 
-async def _ask(target: Target, host: Host, after: int) -> tuple[list[Mapping[str, Any]], int]:
+async def _ask(target: Target, host: Host, after: int) -> tuple[list[Entry], int]:
     """The next spans after a number, in order, and the number of the newest. Raises ValueError."""
-    reply = await host.http.call("GET", f"{target.spans}?after={after}", timeout_s=1.0)
-    if reply.status != 200:
-        raise ValueError(reply.error or f"the spans URL answered {reply.status}")
-    try:
-        told = json.loads(reply.body)
-        spans = [_span(dict(zip(told["columns"], row, strict=True)), target.name) for row in told["spans"]]
-        return sorted(spans, key=lambda span: span["seq"]), int(told["last"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"the spans URL answered something else: {error!r}") from error
+
+    def spans_of(told: Any) -> list[Entry]:
+        return [_span(dict(zip(told["columns"], row, strict=True)), target.name) for row in told["spans"]]
+
+    return await ask_after(after, str(target.spans), host, who="the spans URL", entries_of=spans_of)
 
 
 def _span(told: Mapping[str, Any], service: str) -> Mapping[str, Any]:

@@ -6,13 +6,12 @@ someone else's run, and a target that began to count anew (it was restarted) is 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from chaos.inventory import Target
 from chaos.ports import Host
+from chaos.probes.numbered import Entry, ask_after
 from chaos.probes.probe import Reading
 
 
@@ -53,17 +52,13 @@ class StackEvents:
         return Reading(self.kind, target.name, values=values, events=fresh)
 
 
-async def _ask(target: Target, host: Host, after: int) -> tuple[list[Mapping[str, Any]], int]:
+async def _ask(target: Target, host: Host, after: int) -> tuple[list[Entry], int]:
     """Events after a number, in order, and the number of the last one. Raises ValueError."""
-    reply = await host.http.call("GET", f"{target.events}?after={after}", timeout_s=1.0)
-    if reply.status != 200:
-        raise ValueError(reply.error or f"the events URL answered {reply.status}")
-    try:
-        told = json.loads(reply.body)
-        events = [
-            {**event, "seq": int(event["seq"]), "mono": float(event["mono"]), "name": str(event["name"])}
-            for event in told["events"]
-        ]
-        return sorted(events, key=lambda event: event["seq"]), int(told["last"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"the events URL answered something else: {error!r}") from error
+    return await ask_after(after, str(target.events), host, who="the events URL", entries_of=_events_of)
+
+
+def _events_of(told: Any) -> list[Entry]:
+    return [
+        {**event, "seq": int(event["seq"]), "mono": float(event["mono"]), "name": str(event["name"])}
+        for event in told["events"]
+    ]

@@ -6,13 +6,13 @@ without its arguments. Like stack_events it remembers what it has read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from chaos.inventory import Target
 from chaos.ports import Host
+from chaos.probes.numbered import Entry, ask_after
 from chaos.probes.probe import Reading
 
 _PAGES = {"ledger": "side_effect", "audit": "tool_call"}
@@ -71,14 +71,11 @@ class ToolRecords:
         return [entry for entry in entries if entry["mono"] >= since], last - self._after[place]
 
 
-async def _ask(target: Target, page: str, after: int, host: Host) -> tuple[list[Mapping[str, Any]], int]:
+async def _ask(target: Target, page: str, after: int, host: Host) -> tuple[list[Entry], int]:
     """Entries after a number, in order, and the number of the last there is. Raises ValueError."""
-    reply = await host.http.call("GET", f"http://{target.address}/{page}?after={after}", timeout_s=1.0)
-    if reply.status != 200:
-        raise ValueError(reply.error or f"/{page} answered {reply.status}")
-    try:
-        told = json.loads(reply.body)
-        entries = [{**entry, "seq": int(entry["seq"]), "mono": float(entry["mono"])} for entry in told["entries"]]
-        return sorted(entries, key=lambda entry: entry["seq"]), int(told["last"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"/{page} answered something else: {error!r}") from error
+    url = f"http://{target.address}/{page}"
+    return await ask_after(after, url, host, who=f"/{page}", entries_of=_entries_of)
+
+
+def _entries_of(told: Any) -> list[Entry]:
+    return [{**entry, "seq": int(entry["seq"]), "mono": float(entry["mono"])} for entry in told["entries"]]
